@@ -1,0 +1,126 @@
+package onion
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// regexpScheme marks a regular expression among patterns (contract D6).
+const regexpScheme = "regexp://"
+
+// patterns are the parsed texts of match or ignore; given tells an empty list
+// from an absent one.
+type patterns struct {
+	given   bool
+	exact   []string
+	regexps []*regexp.Regexp
+}
+
+// parsePatterns reads match or ignore: a text or a list of texts. null is "not
+// given".
+func parsePatterns(v any) (patterns, error) {
+	switch x := v.(type) {
+	case nil:
+		return patterns{}, nil
+	case string:
+		return newPatterns([]any{x})
+	case []any:
+		return newPatterns(x)
+	}
+	return patterns{}, fmt.Errorf("want a path or a list of paths, got %s", describe(v))
+}
+
+func newPatterns(texts []any) (patterns, error) {
+	p := patterns{given: true}
+	for _, item := range texts {
+		text, ok := item.(string)
+		if !ok {
+			return p, fmt.Errorf("want paths, got %s", describe(item))
+		}
+		if !strings.HasPrefix(text, regexpScheme) {
+			p.exact = append(p.exact, text)
+			continue
+		}
+		re, err := parseRegexp(text)
+		if err != nil {
+			return p, err
+		}
+		p.regexps = append(p.regexps, re)
+	}
+	return p, nil
+}
+
+// parseRegexp reads "regexp:///source/flags". The source ends at the last slash;
+// i, m and s mean what they mean in JavaScript, g and u change nothing.
+func parseRegexp(text string) (*regexp.Regexp, error) {
+	body := strings.TrimPrefix(text, regexpScheme)
+	last := strings.LastIndexByte(body, '/')
+	if !strings.HasPrefix(body, "/") || last == 0 {
+		return nil, fmt.Errorf("%q: want regexp:///source/flags", text)
+	}
+	source, flags := body[1:last], ""
+	for _, f := range body[last+1:] {
+		switch f {
+		case 'i', 'm', 's':
+			flags += string(f)
+		case 'g', 'u':
+		default:
+			return nil, fmt.Errorf("%q: unknown flag %q, want i, m, s, g or u", text, f)
+		}
+	}
+	// RE2 knows an escaped punctuation mark, so JavaScript's \/ needs no care.
+	if flags != "" {
+		source = "(?" + flags + ")" + source
+	}
+	re, err := regexp.Compile(source)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w (expressions are RE2's)", text, err)
+	}
+	return re, nil
+}
+
+func (p patterns) hit(selector string) bool {
+	if slices.Contains(p.exact, selector) {
+		return true
+	}
+	for _, re := range p.regexps {
+		if re.MatchString(selector) {
+			return true
+		}
+	}
+	return false
+}
+
+// selection is match and ignore together.
+type selection struct {
+	match, ignore patterns
+}
+
+func parseSelection(options map[string]any) (selection, error) {
+	match, err := parsePatterns(options[optMatch])
+	if err != nil {
+		return selection{}, &OptionError{Path: []string{optMatch}, Message: err.Error()}
+	}
+	ignore, err := parsePatterns(options[optIgnore])
+	if err != nil {
+		return selection{}, &OptionError{Path: []string{optIgnore}, Message: err.Error()}
+	}
+	return selection{match, ignore}, nil
+}
+
+// given reports whether there is anything to ask.
+func (s selection) given() bool { return s.match.given || s.ignore.given }
+
+// active is contract D6: true if match hits, or ignore is given and misses;
+// without either, true.
+func (s selection) active(selector string) bool {
+	if !s.given() {
+		return true
+	}
+	if s.match.given && s.match.hit(selector) {
+		return true
+	}
+	return s.ignore.given && !s.ignore.hit(selector)
+}

@@ -1,0 +1,61 @@
+package onion
+
+import "context"
+
+// Module is a named set of onions and controllers; an application lists its
+// modules. What else a module can do is said by the optional one-method
+// interfaces below.
+type Module interface {
+	// Name is "<provider>-<name>", for example "a-ratelimit".
+	Name() string
+	// Onions are the definitions that this module adds.
+	Onions() []Onion
+	// Controllers are the declarations whose routes this module adds.
+	Controllers() []Declaration
+}
+
+// Configurable is a module with configuration sections of its own. Config gives,
+// by path ("redis", "modules.a-ratelimit"), pointers to structs that hold the
+// defaults; the application fills them strictly before Provide.
+type Configurable interface {
+	Config() map[string]any
+}
+
+// Provider offers services to the builds of onions. It must not wait for
+// anything outside the process.
+type Provider interface {
+	Provide(env Env) error
+}
+
+// Starter is started before the application listens, in the order of the list
+// of modules. What may be away at start (Redis) is no error (contract A7).
+type Starter interface {
+	Start(ctx context.Context) error
+}
+
+// Stopper is stopped after the last request has finished, in reverse order
+// (contract C10).
+type Stopper interface {
+	Stop(ctx context.Context) error
+}
+
+// ReadyChecker takes part in /health/ready. Ready must return when ctx is done.
+type ReadyChecker interface {
+	Ready(ctx context.Context) error
+}
+
+// Basic is a Module of onions and controllers only; other modules embed it.
+type Basic struct {
+	ModuleName        string
+	ModuleOnions      []Onion
+	ModuleControllers []Declaration
+}
+
+// Name is the module's name.
+func (b Basic) Name() string { return b.ModuleName }
+
+// Onions are the module's definitions.
+func (b Basic) Onions() []Onion { return b.ModuleOnions }
+
+// Controllers are the module's declarations.
+func (b Basic) Controllers() []Declaration { return b.ModuleControllers }
