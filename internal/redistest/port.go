@@ -1,0 +1,36 @@
+//go:build unix
+
+package redistest
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// Ports are taken from below the range from which the kernel takes the client ends of connections. Otherwise a client that
+// dials the port of a server that is down can be given that very port, and so be connected to itself, and a server could find
+// its port taken when it comes back. The port plus 10000, a cluster's bus, lies below that range too.
+const (
+	firstPort = 12000
+	lastPort  = 21999
+)
+
+// freePort returns a loopback port on which nothing listens.
+func freePort() (int, error) {
+	var err error
+	for range 100 {
+		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // not a secret
+		var l net.Listener
+		if l, err = listen(port); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, err
+}
+
+func listen(port int) (net.Listener, error) {
+	var cfg net.ListenConfig
+	return cfg.Listen(context.Background(), "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+}
