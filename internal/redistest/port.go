@@ -4,6 +4,7 @@ package redistest
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -19,15 +20,24 @@ const (
 
 // freePort returns a loopback port on which nothing listens.
 func freePort() (int, error) {
+	l, port, err := listenFree()
+	if err != nil {
+		return 0, err
+	}
+	return port, l.Close()
+}
+
+// listenFree listens on a loopback port that was free.
+func listenFree() (net.Listener, int, error) {
 	var err error
 	for range 100 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // not a secret
 		var l net.Listener
 		if l, err = listen(port); err == nil {
-			return port, l.Close()
+			return l, port, nil
 		}
 	}
-	return 0, err
+	return nil, 0, fmt.Errorf("find a free port in %d..%d: %w", firstPort, lastPort, err)
 }
 
 func listen(port int) (net.Listener, error) {

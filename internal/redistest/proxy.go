@@ -35,17 +35,15 @@ type Proxy struct {
 // NewProxy starts a proxy to the target address host:port. It ends in t.Cleanup, or with Close.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	p := &Proxy{t: t, target: target, changed: make(chan struct{}), links: map[*link]struct{}{}}
-	var err error
-	if p.port, err = freePort(); err != nil {
-		t.Fatalf("redistest: find a free port: %v", err)
-	}
-	p.mu.Lock()
-	err = p.listenLocked()
-	p.mu.Unlock()
+	l, port, err := listenFree()
 	if err != nil {
-		t.Fatalf("redistest: start the proxy: %v", err)
+		t.Fatalf("redistest: start a proxy: %v", err)
 	}
+	p := &Proxy{
+		t: t, target: target, port: port, listener: l,
+		changed: make(chan struct{}), links: map[*link]struct{}{},
+	}
+	p.wg.Go(func() { p.accept(l) })
 	t.Cleanup(p.Close)
 	return p
 }
@@ -74,9 +72,13 @@ func (p *Proxy) Set(f Fault) {
 			p.listener = nil
 		}
 	case p.listener == nil:
-		if err := p.listenLocked(); err != nil {
+		l, err := listen(p.port)
+		if err != nil {
 			p.t.Errorf("redistest: proxy listens again on %s: %v", p.Addr(), err)
+			return
 		}
+		p.listener = l
+		p.wg.Go(func() { p.accept(l) })
 	}
 }
 
@@ -132,16 +134,6 @@ func (p *Proxy) cutLocked() {
 	for l := range p.links {
 		l.cut()
 	}
-}
-
-func (p *Proxy) listenLocked() error {
-	l, err := listen(p.port)
-	if err != nil {
-		return err
-	}
-	p.listener = l
-	p.wg.Go(func() { p.accept(l) })
-	return nil
 }
 
 func (p *Proxy) accept(l net.Listener) {

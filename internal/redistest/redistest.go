@@ -77,7 +77,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 	const attempts = 10
 	for range attempts {
 		if s.port, err = freePort(); err != nil {
-			t.Fatalf("redistest: find a free port: %v", err)
+			t.Fatalf("redistest: %v", err)
 		}
 		if err = s.start(); !errors.Is(err, errPortTaken) {
 			break
