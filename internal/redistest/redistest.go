@@ -180,7 +180,7 @@ func (s *Server) start() error {
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	defer log.Close() //nolint:errcheck // the child has its own descriptor, nothing is written through this one
+	defer log.Close() // the child has a descriptor of its own
 	exited, held, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("make the pipe that tells of the exit: %w", err)
@@ -193,7 +193,7 @@ func (s *Server) start() error {
 	if s.password != "" {
 		args = append(args, "--requirepass", s.password)
 	}
-	cmd := exec.CommandContext(context.Background(), s.bin, append(args, s.args...)...)
+	cmd := exec.CommandContext(context.Background(), s.bin, append(args, s.args...)...) //nolint:gosec // of the test's own choice
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{held} // never written: it closes when the process ends
 	cmd.SysProcAttr = procAttr()
@@ -213,15 +213,16 @@ func (s *Server) awaitReady() error {
 	opts.MaxRetries = -1
 	opts.DialTimeout = time.Second
 	probe := redis.NewClient(opts)
-	defer probe.Close() //nolint:errcheck // only a probe
+	defer probe.Close()
 
-	var last error
+	last := errors.New("it never answered")
+	dialer := net.Dialer{Timeout: time.Second}
 	for deadline := time.Now().Add(startWait); time.Now().Before(deadline); {
 		if s.gone(2 * time.Millisecond) {
 			return s.startFailed()
 		}
 		// go-redis logs every dial that fails, so the first ones are made without it.
-		conn, err := net.DialTimeout("tcp", s.Addr(), time.Second)
+		conn, err := dialer.DialContext(context.Background(), "tcp", s.Addr())
 		if err != nil {
 			last = err
 			continue
@@ -232,10 +233,12 @@ func (s *Server) awaitReady() error {
 		if err == nil && strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", s.Pid())) {
 			return probe.Ping(context.Background()).Err()
 		}
-		last = err
+		if err != nil {
+			last = err
+		}
 	}
 	_ = s.kill()
-	return fmt.Errorf("it was not ready within %v, the last answer was %v; its log:\n%s", startWait, last, s.Log())
+	return fmt.Errorf("it was not ready within %v; its log:\n%s\n%w", startWait, s.Log(), last)
 }
 
 func (s *Server) startFailed() error {
@@ -263,7 +266,7 @@ func (s *Server) kill() error {
 	}
 	cmd := s.cmd
 	s.cmd = nil
-	defer s.exited.Close() //nolint:errcheck // a pipe that was only read
+	defer s.exited.Close()
 	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill redis-server process %d: %w", cmd.Process.Pid, err)
 	}
