@@ -68,3 +68,7 @@ type step struct {
 	pipe   PipeFunc
 	filter FilterFunc
 }
+
+func (s step) empty() bool {
+	return s.wrap == nil && s.guard == nil && s.pipe == nil && s.filter == nil
+}
