@@ -68,8 +68,8 @@ func problemsOf(err error) problems {
 }
 
 // decode fills v from options, strictly: unknown keys, other types, fractions
-// for whole numbers, values out of range and null (but for pointers) are
-// problems, each with its path (contract A3).
+// for whole numbers, values out of range and null (but for pointers and
+// nullable fields) are problems, each with its path (contract A3).
 func (s *schema) decode(options map[string]any, v reflect.Value) error {
 	return s.run(decoder{}, options, v)
 }
@@ -100,7 +100,7 @@ func (d *decoder) fail(path []string, format string, args ...any) {
 
 func (d *decoder) value(n *node, path []string, raw any, v reflect.Value) {
 	if raw == nil {
-		if !d.partial && n.kind != kindPointer && n.kind != kindAny {
+		if !d.partial && !n.nullable && n.kind != kindPointer && n.kind != kindAny {
 			d.fail(path, "null is no value here, want %s", kindWords[n.kind])
 		}
 		return
@@ -173,6 +173,10 @@ func (d *decoder) text(n *node, path []string, raw any, v reflect.Value) {
 	s, ok := raw.(string)
 	if !ok {
 		d.mismatch(n, path, raw)
+		return
+	}
+	if n.nonempty && s == "" {
+		d.fail(path, "must not be empty")
 		return
 	}
 	if n.oneof != nil && !slices.Contains(n.oneof, s) {

@@ -14,8 +14,10 @@ type Onion interface {
 // Def defines an onion with options of type O: a struct whose fields carry json
 // tags. In O a zero value means "not said here", so booleans are Toggle and
 // numbers for which zero means something are pointers. Fields may carry the
-// tags `range:"1..100"` (int64, inclusive) and `oneof:"a|b"`; an O with a method
-// Validate() error has it called on the merged options of an active onion.
+// tags `range:"1..100"` (int64, inclusive), `oneof:"a|b"`, `nonempty:"true"` (a
+// string that is given must not be "") and `nullable:"true"` (null is "not given",
+// as it is for pointers); an O with a method Validate() error has it called on
+// the merged options of an active onion.
 type Def[O any] struct {
 	s *spec
 }

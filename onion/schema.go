@@ -23,6 +23,8 @@ type node struct {
 	min, max int64 // of an int, inclusive
 	bounded  bool
 	oneof    []string // of a string
+	nonempty bool     // of a string: "" is refused
+	nullable bool     // null means "not given", as for pointers
 }
 
 type field struct {
@@ -130,11 +132,16 @@ func fieldsOf(t reflect.Type) ([]field, error) {
 	return fields, nil
 }
 
-// restrict reads the tags range and oneof; they reach through a pointer.
+// restrict reads the tags range, oneof, nonempty and nullable; they reach through
+// a pointer, which takes null anyway.
 func (n *node) restrict(tag reflect.StructTag) error {
 	target := n
 	if n.kind == kindPointer {
 		target = n.elem
+	}
+	n.nullable = tag.Get("nullable") == "true"
+	if target.nonempty = tag.Get("nonempty") == "true"; target.nonempty && target.kind != kindString {
+		return fmt.Errorf("nonempty is for strings")
 	}
 	if text, ok := tag.Lookup("oneof"); ok {
 		if target.kind != kindString {
