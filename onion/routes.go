@@ -10,7 +10,10 @@ func (b *builder) collectControllers() {
 	beans := map[string]string{} // bean to where
 	for _, m := range b.in.Modules {
 		for _, d := range m.Controllers() {
-			model := b.declare(d)
+			model, ok := b.declare(d)
+			if !ok {
+				continue
+			}
 			if model.Where == "" {
 				model.Where = d.where
 			}
@@ -20,13 +23,14 @@ func (b *builder) collectControllers() {
 }
 
 // declare reads a declaration into the model; what is wrong with tags is noted.
-func (b *builder) declare(d Declaration) Controller {
+// A model that tags could not even name is not worth checking further.
+func (b *builder) declare(d Declaration) (model Controller, ok bool) {
 	if d.code != nil {
-		return d.code()
+		return d.code(), true
 	}
 	model, errs := readTags(d.tags, d.where, b.byTag)
 	b.errs = append(b.errs, errs...)
-	return model
+	return model, model.Name != "" || len(errs) == 0
 }
 
 func (b *builder) addController(module string, c Controller, beans map[string]string) {
