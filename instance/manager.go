@@ -1,0 +1,315 @@
+package instance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vonago/vonago/config"
+	"github.com/vonago/vonago/onion"
+)
+
+// Config is what a Manager takes from the configuration: all that a reload
+// replaces.
+type Config struct {
+	// App is the application's configuration.
+	App *config.Tree
+	// Statics are the instances that the configuration states, see Statics.
+	Statics []Static
+	// Sections are the dotted paths, besides "onions", that a stored config
+	// may override; those that were given to Statics.
+	Sections []string
+	// NewSet makes the option set of an instance: onion.Engine's Set.
+	NewSet func(name string, none bool, settings ...onion.Settings) (*onion.Set, error)
+}
+
+// Options is what stays the same over reloads.
+type Options struct {
+	// Store holds the records; nil means that there are no instances besides
+	// those of the configuration.
+	Store Store
+	// Starters are the modules that have startup work per instance.
+	Starters []Starter
+	// Clock and Logger may be nil: the system's and slog's default.
+	Clock  onion.Clock
+	Logger *slog.Logger
+	// LoadTimeout bounds how long a request waits for the store; 0 means 5 s.
+	LoadTimeout time.Duration
+	// StartTimeout bounds an instance's startup hooks; 0 means 1 min.
+	StartTimeout time.Duration
+}
+
+// Defaults of Options.
+const (
+	defaultLoadTimeout  = 5 * time.Second
+	defaultStartTimeout = time.Minute
+)
+
+// Manager finds instances by name. It is safe for concurrent use. Its
+// configuration does not change: a reload makes the next Manager, which shares
+// records and readiness with this one.
+type Manager struct {
+	cfg      Config
+	records  *records
+	life     *lifecycle
+	statics  map[string]*Static
+	checked  map[string]options // of the statics without a stored config
+	fallback *onion.Set
+
+	building sync.Mutex // makes instances one at a time; never held across I/O
+
+	mu     sync.RWMutex
+	loaded map[string]*Instance
+}
+
+// NewManager checks the configuration of every static instance and makes its
+// option set; the error (onion.Errors) holds all that is wrong. It does not ask
+// the store: that may be away at start.
+func NewManager(cfg Config, opts Options) (*Manager, error) {
+	if opts.Clock == nil {
+		opts.Clock = onion.SystemClock{}
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	life := &lifecycle{starters: opts.Starters, timeout: cmp.Or(opts.StartTimeout, defaultStartTimeout), logger: opts.Logger}
+	return newManager(cfg, newRecords(opts.Store, opts.Clock, cmp.Or(opts.LoadTimeout, defaultLoadTimeout)), life)
+}
+
+// Next makes the manager that follows this one after a reload of the
+// configuration: instances keep their records, and do not start again. An error
+// leaves this one as it is.
+func (m *Manager) Next(cfg Config) (*Manager, error) {
+	return newManager(cfg, m.records, m.life)
+}
+
+func newManager(cfg Config, records *records, life *lifecycle) (*Manager, error) {
+	m := &Manager{
+		cfg: cfg, records: records, life: life,
+		statics: make(map[string]*Static, len(cfg.Statics)), checked: make(map[string]options, len(cfg.Statics)),
+		loaded: map[string]*Instance{},
+	}
+	var errs onion.Errors
+	add := func(err error) {
+		var several onion.Errors
+		if errors.As(err, &several) {
+			errs = append(errs, several...)
+		} else if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	var err error
+	if m.fallback, err = cfg.NewSet("", true); err != nil {
+		add(err)
+	}
+	for i := range cfg.Statics {
+		s := &cfg.Statics[i]
+		checked, err := m.cfg.optionsOf(s.Name, s, nil)
+		if err != nil {
+			add(err)
+			continue
+		}
+		m.statics[s.Name], m.checked[s.Name] = s, checked
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return m, nil
+}
+
+// Fallback is the option set of calls without an instance (the name "null", or
+// an unknown one): its filters shape their errors.
+func (m *Manager) Fallback() *onion.Set { return m.fallback }
+
+// Names lists the instances that are configured or in memory, sorted.
+func (m *Manager) Names() []string {
+	names := slices.Collect(maps.Keys(m.statics))
+	if !m.records.configuredOnly {
+		names = append(names, m.records.names()...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Warnings are what an operator should know but what does not hinder a start.
+func (m *Manager) Warnings() []string {
+	if len(m.statics) > 0 {
+		return nil
+	}
+	return []string{"no instance is configured: requests are answered 423 Locked; state the default one in instances/default.yaml or as instance.instances.\"\""}
+}
+
+// Lookup gives the instance of a name (of any length), from memory after the
+// first time; the first lookup of a configured instance without a record
+// registers it (contract D3). The instance may be disabled. ErrUnknown says
+// that there is none, and nothing is kept of the name; any other error says that
+// the store failed or ctx was done, and is an onion.Error of status 503
+// (contract C8).
+func (m *Manager) Lookup(ctx context.Context, name string) (*Instance, error) {
+	if inst := m.find(name); inst != nil {
+		return inst, nil
+	}
+	static := m.statics[name]
+	if static == nil && (m.records.configuredOnly || CheckName(name) != nil) {
+		return nil, ErrUnknown
+	}
+	if static != nil && static.Disabled {
+		return m.locked(static), nil
+	}
+	inst, err := m.recorded(ctx, name, static)
+	if err != nil && !errors.Is(err, ErrUnknown) {
+		err = unavailable(fmt.Errorf("look up %s: %w", label(name), err))
+	}
+	return inst, err
+}
+
+// recorded gives an instance that has a record.
+func (m *Manager) recorded(ctx context.Context, name string, static *Static) (*Instance, error) {
+	for {
+		s, err := m.records.get(ctx, name, static)
+		if err != nil {
+			return nil, err
+		}
+		if inst, err := m.build(name, s); inst != nil || err != nil {
+			return inst, err
+		}
+		// The record was deleted meanwhile.
+	}
+}
+
+// find gives an instance that is in memory and up to date.
+func (m *Manager) find(name string) *Instance {
+	m.mu.RLock()
+	inst := m.loaded[name]
+	m.mu.RUnlock()
+	if inst == nil || !inst.current() {
+		return nil
+	}
+	return inst
+}
+
+func (m *Manager) keep(inst *Instance) *Instance {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.loaded[inst.Name] = inst
+	return inst
+}
+
+// locked is an instance that the configuration disables: it has no use for its
+// record, so the store is not asked.
+func (m *Manager) locked(s *Static) *Instance {
+	o := m.checked[s.Name]
+	return m.keep(&Instance{
+		Name: s.Name, ID: s.ID, Title: s.Title, Disabled: true, Isolate: s.Isolate != nil && *s.Isolate,
+		Set: o.set, config: o.config, life: m.life,
+	})
+}
+
+// build makes the instance of the record that a slot holds; nil if it holds none
+// any more. It computes only, so a stampede to a new instance does the work once.
+func (m *Manager) build(name string, s *slot) (*Instance, error) {
+	m.building.Lock()
+	defer m.building.Unlock()
+	if inst := m.find(name); inst != nil {
+		return inst, nil
+	}
+	rec := s.rec.Load()
+	if rec == nil {
+		return nil, nil //nolint:nilnil // see above
+	}
+	static := m.statics[name]
+	o, fault, err := m.effective(name, static, s, rec)
+	if err != nil {
+		return nil, err
+	}
+	if fault != nil {
+		m.life.logger.Error("the stored config of an instance is refused; the last good one stays in force",
+			"instance", name, "error", fault)
+	}
+	inst := &Instance{
+		Name: name, ID: rec.ID, Title: rec.Title, Disabled: rec.Disabled, Isolate: rec.Isolate,
+		Set: o.set, config: o.config, fault: fault, slot: s, rec: rec, life: m.life,
+	}
+	if static != nil {
+		inst.stateOver(static, m.life.logger)
+	}
+	return m.keep(inst), nil
+}
+
+// stateOver lets what the configuration states of an instance win over its
+// record, but for the id: data is stored under the record's.
+func (i *Instance) stateOver(s *Static, logger *slog.Logger) {
+	i.Title = cmp.Or(s.Title, i.Title)
+	if s.Isolate != nil {
+		i.Isolate = *s.Isolate
+	}
+	if s.ID != 0 && s.ID != i.ID {
+		logger.Warn("the record of an instance has another id than its configuration; the record's is used",
+			"instance", i.Name, "recordID", i.ID, "configuredID", s.ID, "configured", s.Where)
+	}
+}
+
+// effective gives the options of an instance with the stored config of its
+// record. If that is refused, fault says why, and the options are those of the
+// last good one, or of none. The error says that there are no options at all:
+// the application's own do not hold for an instance of this name.
+func (m *Manager) effective(name string, static *Static, s *slot, rec *Record) (o options, fault, err error) {
+	o, fault = m.optionsWith(name, static, rec.Config)
+	if fault == nil {
+		s.good.Store(&rec.Config)
+		return o, nil, nil
+	}
+	if good := s.good.Load(); good != nil {
+		if o, err = m.optionsWith(name, static, *good); err == nil {
+			return o, fault, nil
+		}
+	}
+	o, err = m.optionsWith(name, static, nil)
+	return o, fault, err
+}
+
+func (m *Manager) optionsWith(name string, static *Static, stored []byte) (options, error) {
+	if len(stored) == 0 && static != nil {
+		return m.checked[name], nil
+	}
+	return m.cfg.optionsOf(name, static, stored)
+}
+
+// Reload asks the store for the record of an instance again and puts it in force
+// for the requests that follow; requests under way and other instances notice
+// nothing. An instance that no request has asked for yet needs no reload. If the
+// store fails, or the stored config is refused, the error says so and what was
+// in force stays.
+func (m *Manager) Reload(ctx context.Context, name string) error {
+	if err := m.records.refresh(ctx, name, m.statics[name]); err != nil {
+		return fmt.Errorf("reload %s: %w", label(name), err)
+	}
+	if s, _ := m.records.known(name); s != nil {
+		inst, err := m.build(name, s)
+		if err != nil {
+			return fmt.Errorf("reload %s: %w", label(name), err)
+		}
+		if inst != nil {
+			return inst.Fault()
+		}
+	}
+	return nil
+}
+
+// ReloadAll reloads every instance in memory, after this process may have missed
+// news of changes. The error joins those of all instances.
+func (m *Manager) ReloadAll(ctx context.Context) error {
+	var errs []error
+	names := m.records.names()
+	slices.Sort(names)
+	for _, name := range names {
+		errs = append(errs, m.Reload(ctx, name))
+	}
+	return errors.Join(errs...)
+}

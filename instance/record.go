@@ -1,0 +1,63 @@
+package instance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// Record is what a Store holds of an instance (contract D3).
+type Record struct {
+	// ID is the instance's number, 1 to 2^53-1, the same in all processes and
+	// for good: keys of other stores hold it (contract P3). In a record to
+	// register, 0 asks the store for one.
+	ID int64
+	// Name is unique, case-sensitive, "" for the default instance.
+	Name string
+	// Title is for people.
+	Title string
+	// Disabled locks the instance: 423.
+	Disabled bool
+	// Isolate asks for data of its own.
+	Isolate bool
+	// Config is the stored config, a JSON object that overrides application
+	// config and static instance; empty if there is none.
+	Config []byte
+	// CreatedAt and UpdatedAt are exact to the millisecond at least.
+	CreatedAt, UpdatedAt time.Time
+}
+
+// clone makes a record that shares nothing with r.
+func (r Record) clone() *Record {
+	r.Config = slices.Clone(r.Config)
+	return &r
+}
+
+// sameAs compares what is in force, not when it was written.
+func (r *Record) sameAs(o *Record) bool {
+	return r.ID == o.ID && r.Name == o.Name && r.Title == o.Title && r.Disabled == o.Disabled &&
+		r.Isolate == o.Isolate && bytes.Equal(r.Config, o.Config)
+}
+
+// ErrNotFound is a Store's answer for a name without a record.
+var ErrNotFound = errors.New("no instance record")
+
+// ErrIDTaken is a Store's answer for a record whose id belongs to another name.
+var ErrIDTaken = errors.New("the instance id belongs to another record")
+
+// Store holds the records of instances. Implementations are safe for concurrent
+// use, return when ctx is done, and pass the suite of package storetest. Records
+// that they return belong to the caller.
+type Store interface {
+	// Find gives the record of an instance, ErrNotFound (perhaps wrapped) if
+	// there is none. Any other error says that the store failed.
+	Find(ctx context.Context, name string) (*Record, error)
+	// Register adds the record unless there is one of its name, and returns
+	// the one that is stored then. Of any number of processes that register a
+	// name at once, one adds its record and all get that one. It keeps an id
+	// that is given (ErrIDTaken if another name has it) and finds a free one
+	// for 0.
+	Register(ctx context.Context, rec Record) (*Record, error)
+}
