@@ -1,0 +1,142 @@
+package acore
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/vonago/vonago/onion"
+)
+
+const textTooLarge = "request entity too large"
+
+// errTooLarge marks a body beyond its limit.
+var errTooLarge = errors.New(textTooLarge)
+
+// readBody reads and decompresses a body of at most limit bytes; an empty one is
+// nil. Its errors are *onion.Error, as contract C7 says.
+func readBody(c *onion.Call, limit int64) ([]byte, error) {
+	encoding, err := contentEncoding(c.Header)
+	if err != nil {
+		return nil, err
+	}
+	if encoding == "" && c.Request.ContentLength > limit {
+		return nil, bodyError(http.StatusRequestEntityTooLarge, textTooLarge, nil)
+	}
+	source := &bounded{r: c.Request.Body, left: limit}
+	if encoding != "" {
+		// A compressed body is hardly ever longer than what it holds, but it can
+		// be made to go on without holding anything: it has a bound too.
+		source.left += limit/64 + 1024
+	}
+	raw, err := readPlain(source, encoding, limit, c.Request.ContentLength)
+	switch {
+	case err == nil:
+		return raw, nil
+	case source.read == 0 && errors.Is(source.err, io.EOF):
+		return nil, nil // nothing was sent, so there is nothing to decompress
+	case source.err != nil && !errors.Is(source.err, io.EOF):
+		return nil, sourceError(source.err)
+	case errors.Is(err, errTooLarge):
+		return nil, sourceError(err)
+	}
+	return nil, bodyError(http.StatusBadRequest, "invalid "+encoding+" body", err)
+}
+
+// sourceError is for a body that could not be read to its end.
+func sourceError(err error) *onion.Error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.Is(err, errTooLarge), errors.As(err, &tooLarge):
+		return bodyError(http.StatusRequestEntityTooLarge, textTooLarge, nil)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return bodyError(http.StatusRequestTimeout, "", err)
+	}
+	return bodyError(http.StatusBadRequest, "the body could not be read", err)
+}
+
+// contentEncoding gives "", "gzip" or "deflate".
+func contentEncoding(header http.Header) (string, error) {
+	text := strings.Join(header.Values("Content-Encoding"), ",")
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "", "identity":
+		return "", nil
+	case "gzip", "x-gzip":
+		return "gzip", nil
+	case "deflate":
+		return "deflate", nil
+	}
+	e := bodyError(http.StatusUnsupportedMediaType, fmt.Sprintf("unsupported content encoding %q", text), nil)
+	e.Header = http.Header{"Accept-Encoding": {"gzip, deflate"}}
+	return "", e
+}
+
+// readPlain reads the decompressed body. The client's word for the length only
+// sizes the first buffer, and only up to a point.
+func readPlain(source io.Reader, encoding string, limit, length int64) ([]byte, error) {
+	const firstBuffer = 64 << 10
+	plain, err := decompress(source, encoding)
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	buf.Grow(int(min(max(length, 0), firstBuffer)) + bytes.MinRead)
+	if _, err := buf.ReadFrom(io.LimitReader(plain, limit+1)); err != nil {
+		return nil, fmt.Errorf("reading the body: %w", err)
+	}
+	if int64(buf.Len()) > limit {
+		return nil, errTooLarge
+	}
+	return buf.Bytes(), nil
+}
+
+func decompress(source io.Reader, encoding string) (io.Reader, error) {
+	switch encoding {
+	case "gzip":
+		return gzip.NewReader(source) //nolint:wrapcheck // readBody words it
+	case "deflate":
+		// "deflate" means zlib, but some clients send the bare stream, and so
+		// does Vona accept both.
+		buffered := bufio.NewReader(source)
+		if first, err := buffered.Peek(1); err != nil || first[0]&0x0f != 8 {
+			return flate.NewReader(buffered), nil
+		}
+		return zlib.NewReader(buffered) //nolint:wrapcheck // readBody words it
+	}
+	return source, nil
+}
+
+// bounded reads at most left bytes, fails on more, and keeps its own error apart
+// from those of a decompressor above it.
+type bounded struct {
+	r    io.Reader
+	left int64
+	read int64
+	err  error
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	// One byte beyond the bound tells too much from just enough.
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.r.Read(p)
+	b.read += int64(n)
+	b.left -= int64(n)
+	b.err = err
+	if b.left < 0 {
+		b.err = errTooLarge
+	}
+	return n, b.err //nolint:wrapcheck // a reader hands io.EOF on as it is
+}
