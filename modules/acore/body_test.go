@@ -27,7 +27,7 @@ func bodyServer(t *testing.T, parser map[string]any) (server *httptest.Server, u
 	if parser != nil {
 		a.onions = map[string]any{"interceptor": map[string]any{"a-body:bodyReq": map[string]any{"parser": parser}}}
 	}
-	a.routes = []onion.Route{onion.Post("run", "run", func(context.Context, *onion.Empty) (onion.Empty, error) { return onion.Empty{}, nil })}
+	a.routes = []onion.Route{noop()}
 	a.mustBuild()
 	run := onion.Compose(a.steps.Interceptors, func(_ context.Context, c *onion.Call) (any, error) {
 		if !c.Body.Parsed {
@@ -281,10 +281,12 @@ func TestParseSize(t *testing.T) {
 			t.Errorf("%q: %d, want an error", text, got)
 		}
 	}
-	got := newApp(t)
-	got.routes = []onion.Route{onion.Post("run", "run", func(context.Context, *onion.Empty) (onion.Empty, error) { return onion.Empty{}, nil })}
-	text := got.refused(onion.SceneInterceptor, "a-body:bodyReq", map[string]any{"parser": map[string]any{"jsonLimit": "much", "formLimit": "0"}})
-	for _, want := range []string{`parser.jsonLimit: want a size like 20mb, got "much"`, `parser.formLimit: want a size like 20mb, got "0"`, "application config"} {
+	a := newApp(t)
+	a.routes = []onion.Route{noop()}
+	text := a.refused(onion.SceneInterceptor, "a-body:bodyReq", map[string]any{"parser": map[string]any{"jsonLimit": "much", "formLimit": "0"}})
+	for _, want := range []string{
+		`parser.jsonLimit: want a size like 20mb, got "much"`, `parser.formLimit: want a size like 20mb, got "0"`, "application config",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q, want %q", text, want)
 		}

@@ -101,7 +101,7 @@ func readPlain(source io.Reader, encoding string, limit, length int64) ([]byte, 
 func decompress(source io.Reader, encoding string) (io.Reader, error) {
 	switch encoding {
 	case "gzip":
-		return gzip.NewReader(source) //nolint:wrapcheck // readBody words it
+		return gzip.NewReader(source)
 	case "deflate":
 		// "deflate" means zlib, but some clients send the bare stream, and so
 		// does Vona accept both.
@@ -109,7 +109,7 @@ func decompress(source io.Reader, encoding string) (io.Reader, error) {
 		if first, err := buffered.Peek(1); err != nil || first[0]&0x0f != 8 {
 			return flate.NewReader(buffered), nil
 		}
-		return zlib.NewReader(buffered) //nolint:wrapcheck // readBody words it
+		return zlib.NewReader(buffered)
 	}
 	return source, nil
 }
@@ -138,5 +138,5 @@ func (b *bounded) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		b.err = errTooLarge
 	}
-	return n, b.err //nolint:wrapcheck // a reader hands io.EOF on as it is
+	return n, b.err
 }

@@ -138,7 +138,7 @@ func kindOfBody(header http.Header) (bodyKind, error) {
 	}
 	kind := bodyOther
 	switch {
-	case media == "application/json", strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"):
+	case media == "application/json", strings.HasSuffix(media, "+json"):
 		kind = bodyJSON
 	case media == "application/x-www-form-urlencoded":
 		kind = bodyForm

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 
 	"github.com/vonago/vonago/onion"
 )
@@ -95,7 +96,7 @@ func errorJSON(e *onion.Error, production bool) ([]byte, error) {
 func (f *errorRenderer) log(ctx context.Context, c *onion.Call, e *onion.Error, err error) {
 	code := e.Code
 	if code == "" {
-		code = fmt.Sprint(e.Status)
+		code = strconv.Itoa(e.Status)
 	}
 	level := slog.LevelDebug
 	if e.Status >= http.StatusInternalServerError && !gone(ctx, err) {

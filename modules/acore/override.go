@@ -2,7 +2,7 @@ package acore
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -40,12 +40,12 @@ func overriding(values []string) (string, error) {
 	method := strings.ToUpper(strings.TrimSpace(values[0]))
 	for _, other := range values[1:] {
 		if !strings.EqualFold(strings.TrimSpace(other), method) {
-			return "", fmt.Errorf("X-HTTP-Method-Override is given twice with different values")
+			return "", errors.New("X-HTTP-Method-Override is given twice with different values")
 		}
 	}
 	switch method {
 	case http.MethodPut, http.MethodPatch, http.MethodDelete:
 		return method, nil
 	}
-	return "", fmt.Errorf("X-HTTP-Method-Override: want PUT, PATCH or DELETE")
+	return "", errors.New("X-HTTP-Method-Override: want PUT, PATCH or DELETE")
 }

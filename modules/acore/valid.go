@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-playground/validator/v10"
 
@@ -91,18 +93,16 @@ var argumentTags = []onion.Source{
 // clientName names a field as clients do.
 func clientName(f reflect.StructField) string {
 	for _, source := range argumentTags {
-		tag, ok := f.Tag.Lookup(string(source))
-		if !ok {
-			continue
-		}
-		name, _, _ := strings.Cut(tag, ",")
+		name, ok := f.Tag.Lookup(string(source))
 		switch {
-		case name != "":
-			return escapeName.Replace(name)
+		case !ok:
+			continue
 		case source == onion.SourceBody:
 			return unnamed
+		case name == "":
+			name = lowerFirst(f.Name)
 		}
-		return argumentName(f.Name)
+		return escapeName.Replace(name)
 	}
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	switch {
@@ -114,9 +114,10 @@ func clientName(f reflect.StructField) string {
 	return f.Name
 }
 
-// argumentName is the name of an argument whose tag gives none.
-func argumentName(field string) string {
-	return strings.ToLower(field[:1]) + field[1:]
+// lowerFirst names an argument whose tag gives no name.
+func lowerFirst(field string) string {
+	r, n := utf8.DecodeRuneInString(field)
+	return string(unicode.ToLower(r)) + field[n:]
 }
 
 // clientPath splits the validator's path. A list's index becomes a number, and

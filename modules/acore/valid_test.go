@@ -107,11 +107,26 @@ func TestValid(t *testing.T) {
 			`[{"code":"min","path":["items",1,"count"],"message":"must be at least 1"},` +
 				`{"code":"email","path":["items",1,"odd.na[me]"],"message":"must be an email address"}]`,
 		},
-		{"list of texts", body(func(s *student) { s.Tags = []string{"a", "c"} }), `[{"code":"oneof","path":["tags",1],"message":"must be one of a b"}]`},
-		{"repeated", body(func(s *student) { s.Tags = []string{"a", "a"} }), `[{"code":"unique","path":["tags"],"message":"must not repeat"}]`},
-		{"map", body(func(s *student) { s.Labels = map[string]string{"x.y": ""} }), `[{"code":"required","path":["labels","x.y"],"message":"is required"}]`},
-		{"map with brackets", body(func(s *student) { s.Labels = map[string]string{"x]y": ""} }), `[{"code":"required","path":["labels","x]y"],"message":"is required"}]`},
-		{"key of a map", body(func(s *student) { s.Labels = map[string]string{"too long": "v"} }), `[{"code":"max","path":["labels","too long"],"message":"must be at most 5 characters"}]`},
+		{
+			"list of texts", body(func(s *student) { s.Tags = []string{"a", "c"} }),
+			`[{"code":"oneof","path":["tags",1],"message":"must be one of a b"}]`,
+		},
+		{
+			"repeated", body(func(s *student) { s.Tags = []string{"a", "a"} }),
+			`[{"code":"unique","path":["tags"],"message":"must not repeat"}]`,
+		},
+		{
+			"map", body(func(s *student) { s.Labels = map[string]string{"x.y": ""} }),
+			`[{"code":"required","path":["labels","x.y"],"message":"is required"}]`,
+		},
+		{
+			"map with brackets", body(func(s *student) { s.Labels = map[string]string{"x]y": ""} }),
+			`[{"code":"required","path":["labels","x]y"],"message":"is required"}]`,
+		},
+		{
+			"key of a map", body(func(s *student) { s.Labels = map[string]string{"too long": "v"} }),
+			`[{"code":"max","path":["labels","too long"],"message":"must be at most 5 characters"}]`,
+		},
 		{"pointer", body(func(s *student) { s.Address = &address{} }), `[{"code":"required","path":["address","city"],"message":"is required"}]`},
 		{"secret", body(func(s *student) { s.Password, s.Again = "hunter2", "hunter2" }), `[{"code":"min","path":["password"],"message":"must be at least 8 characters"}]`},
 		{"two fields", body(func(s *student) { s.Again = "x" }), `[{"code":"eqfield","path":["again"],"message":"must equal Password"}]`},
