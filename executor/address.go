@@ -1,0 +1,224 @@
+package executor
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Bounds of what is read of a forwarding header. Behind more than maxForwarded
+// trusted hops the address is that of the last one read.
+const (
+	maxForwarded    = 64
+	maxForwardedLen = 64
+)
+
+// addresses finds who sent a request: the client's address, the host and whether
+// the client used TLS (contract D4).
+type addresses struct {
+	header   string // canonical; "" trusts none
+	trusted  []netip.Prefix
+	maxCount int
+}
+
+// newAddresses checks and compiles a ProxyConfig.
+func newAddresses(cfg ProxyConfig) (addresses, error) {
+	if !cfg.Enabled {
+		return addresses{}, nil
+	}
+	a := addresses{header: http.CanonicalHeaderKey(cfg.Header), maxCount: cfg.MaxProxyCount}
+	switch {
+	case a.header == "":
+		return a, fmt.Errorf("proxy.header: must name the header that holds the client's address")
+	case a.header == "Forwarded":
+		return a, fmt.Errorf("proxy.header: Forwarded is not read: want a header that is a list of addresses, such as X-Forwarded-For")
+	case len(cfg.Trusted) > 0 && cfg.MaxProxyCount > 0:
+		return a, fmt.Errorf("proxy: give trusted or maxProxyCount, not both")
+	case len(cfg.Trusted) == 0 && cfg.MaxProxyCount <= 0:
+		return a, fmt.Errorf("proxy: enabled, but neither trusted (a list of CIDRs) nor maxProxyCount (at least 1) says whom to trust")
+	case cfg.MaxProxyCount > maxForwarded:
+		return a, fmt.Errorf("proxy.maxProxyCount: at most %d, got %d", maxForwarded, cfg.MaxProxyCount)
+	}
+	for i, text := range cfg.Trusted {
+		prefix, err := parsePrefix(text)
+		if err != nil {
+			return a, fmt.Errorf("proxy.trusted.%d: %w", i, err)
+		}
+		a.trusted = append(a.trusted, prefix)
+	}
+	return a, nil
+}
+
+// parsePrefix reads a CIDR, or an address that stands for itself, normalised as
+// client addresses are.
+func parsePrefix(text string) (netip.Prefix, error) {
+	if !strings.Contains(text, "/") {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			return netip.Prefix{}, fmt.Errorf("%q is no CIDR and no address", text)
+		}
+		addr = normal(addr)
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("%q is no CIDR: want 10.0.0.0/8 or fd00::/8", text)
+	}
+	const mappedBits = 96
+	if prefix.Addr().Is4In6() && prefix.Bits() >= mappedBits {
+		prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-mappedBits)
+	}
+	return prefix.Masked(), nil
+}
+
+// normal is an address without a zone, an IPv4-mapped one as IPv4.
+func normal(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
+
+// origin is what addresses finds.
+type origin struct {
+	addr   netip.Addr // the zero Addr if there is none
+	host   string
+	secure bool
+}
+
+// of finds the origin of a request.
+func (a *addresses) of(r *http.Request) origin {
+	o := origin{host: r.Host, secure: r.TLS != nil}
+	o.addr, _ = parseAddress(r.RemoteAddr)
+	if a.header == "" {
+		return o
+	}
+	hops := 0
+	if a.trusts(o.addr, hops) {
+		o.addr, hops = a.walk(o.addr, r.Header[a.header])
+		o.forwarded(r.Header, hops)
+	}
+	return o
+}
+
+// trusts reports whether the hop with that address and number, the peer's being
+// 0, is a trusted proxy.
+func (a *addresses) trusts(addr netip.Addr, hop int) bool {
+	if a.maxCount > 0 {
+		return hop < a.maxCount
+	}
+	for _, p := range a.trusted {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// walk goes through the list from right to left, past trusted hops, to the first
+// untrusted valid address. What does not parse stops it at the last trusted hop.
+// hops counts the trusted hops passed, the peer included.
+func (a *addresses) walk(peer netip.Addr, lines []string) (addr netip.Addr, hops int) {
+	addr, hops = peer, 1
+	for i := len(lines) - 1; i >= 0; i-- {
+		line, more := lines[i], true
+		for more {
+			var item string
+			item, line, more = cutLast(line)
+			next, ok := parseAddress(strings.Trim(item, " \t"))
+			if !ok {
+				return addr, hops
+			}
+			if !a.trusts(next, hops) {
+				return next, hops
+			}
+			if addr = next; hops == maxForwarded {
+				return addr, hops
+			}
+			hops++
+		}
+	}
+	return addr, hops
+}
+
+// cutLast cuts the last element off a list.
+func cutLast(list string) (last, before string, more bool) {
+	i := strings.LastIndexByte(list, ',')
+	if i < 0 {
+		return list, "", false
+	}
+	return list[i+1:], list[:i], true
+}
+
+// parseAddress reads an address with or without port, brackets and zone, and
+// normalises it.
+func parseAddress(text string) (netip.Addr, bool) {
+	if len(text) > maxForwardedLen {
+		return netip.Addr{}, false
+	}
+	host, port := text, ""
+	if inner, bracketed := strings.CutPrefix(text, "["); bracketed {
+		end := strings.IndexByte(inner, ']')
+		if end < 0 || strings.IndexByte(inner[:end], ':') < 0 {
+			return netip.Addr{}, false
+		}
+		host, port = inner[:end], inner[end+1:]
+	} else if i := strings.IndexByte(text, ':'); i >= 0 && i == strings.LastIndexByte(text, ':') {
+		host, port = text[:i], text[i:]
+	}
+	if port != "" && !isPort(port) {
+		return netip.Addr{}, false
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	return normal(addr), true
+}
+
+// isPort accepts ":0" to ":65535".
+func isPort(text string) bool {
+	digits, ok := strings.CutPrefix(text, ":")
+	if !ok || strings.HasPrefix(digits, "+") {
+		return false
+	}
+	_, err := strconv.ParseUint(digits, 10, 16)
+	return err == nil
+}
+
+// forwarded applies X-Forwarded-Host and -Proto, which only a trusted peer's
+// request gets here with. Of a list it takes the element that the outermost of
+// the trusted hops wrote; what is malformed is ignored.
+func (o *origin) forwarded(header http.Header, hops int) {
+	if host := elementFromRight(header["X-Forwarded-Host"], hops); isHost(host) {
+		o.host = host
+	}
+	switch proto := elementFromRight(header["X-Forwarded-Proto"], hops); {
+	case strings.EqualFold(proto, "https"):
+		o.secure = true
+	case strings.EqualFold(proto, "http"):
+		o.secure = false
+	}
+}
+
+// elementFromRight is the n-th element of a list from the right, or the leftmost
+// if there are fewer; "" if there is none.
+func elementFromRight(lines []string, n int) string {
+	item := ""
+	for i := len(lines) - 1; i >= 0; i-- {
+		line, more := lines[i], true
+		for more {
+			item, line, more = cutLast(line)
+			if n--; n == 0 {
+				return strings.Trim(item, " \t")
+			}
+		}
+	}
+	return strings.Trim(item, " \t")
+}
+
+// isHost accepts what can stand in a Host: a name or address, perhaps a port.
+func isHost(s string) bool {
+	const longest = 255
+	return s != "" && len(s) <= longest && !strings.ContainsFunc(s, func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !letter && !strings.ContainsRune("-._:[]", r)
+	})
+}

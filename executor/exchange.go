@@ -1,0 +1,167 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/vonago/vonago/instance"
+	"github.com/vonago/vonago/onion"
+)
+
+// exchange is what the executor itself keeps of one call: the runtime it began
+// with, which it also ends with, and how far its answer is.
+type exchange struct {
+	call    onion.Call
+	runtime *Runtime
+	writer  responseWriter
+	// filters are those of the route, once there is one.
+	filters []onion.FilterFunc
+	routed  bool
+	// complete is set when the executor has sent a whole response; aborted when
+	// one that others began will never be whole.
+	complete bool
+	aborted  bool
+
+	params [4]onion.Param // room for most routes' parameters
+}
+
+type exchangeKey struct{}
+
+// exchangeOf finds the exchange of a call; nil if the executor did not make it.
+func exchangeOf(c *onion.Call) *exchange {
+	if c == nil {
+		return nil
+	}
+	x, _ := c.Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+// newExchange makes the call of a request.
+func newExchange(rt *Runtime, w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{runtime: rt}
+	c := &x.call
+	c.Request, c.Method, c.Path, c.RawQuery, c.Header = r, r.Method, pathAsSent(r), r.URL.RawQuery, r.Header
+	o := rt.addresses.of(r)
+	c.Addr, c.Host, c.Secure = o.addr, o.host, o.secure
+	c.Locale = localeOf(r.Header)
+	c.WantsJSON = wantsJSON(c.Path, r.Header, rt.compatAccept)
+	x.writer = responseWriter{ResponseWriter: w, written: &c.Response.Written, head: r.Method == http.MethodHead}
+	c.Response.Header, c.Response.Writer = w.Header(), &x.writer
+	c.Params = x.params[:0]
+	c.Set(exchangeKey{}, x)
+	return x
+}
+
+// pathAsSent is the path of a request, percent-encoded as the client wrote it.
+// URL.EscapedPath would rewrite some.
+func pathAsSent(r *http.Request) string {
+	path := r.URL.RawPath
+	if path == "" {
+		path = r.URL.EscapedPath()
+	}
+	if path == "" {
+		return "/"
+	}
+	return path
+}
+
+func (x *exchange) logger() *slog.Logger { return x.runtime.env.Logger }
+
+// filtersOf are the filters for a call's errors: the route's, else those of its
+// instance, else the application's.
+func (x *exchange) filtersOf(c *onion.Call) []onion.FilterFunc {
+	if x.routed {
+		return x.filters
+	}
+	return x.runtime.setOf(c).Filters()
+}
+
+// finish answers with an outcome, once: what comes after a response has begun
+// can only be logged (contract C9).
+func (x *exchange) finish(ctx context.Context, c *onion.Call, value any, err error) {
+	if c.Response.Written.Status != 0 {
+		if err != nil {
+			x.late(ctx, c, err)
+		}
+		return
+	}
+	if err == nil {
+		_, err = protect(ctx, c, func(context.Context, *onion.Call) (any, error) { return nil, x.writeValue(c, value) })
+	}
+	if err == nil {
+		return
+	}
+	if c.Response.Written.Status != 0 {
+		x.late(ctx, c, err)
+		return
+	}
+	x.writeError(ctx, c, err)
+}
+
+// late notes an error that came after the response had begun. After a panic the
+// client must be able to tell that what it has is not the whole.
+func (x *exchange) late(ctx context.Context, c *onion.Call, err error) {
+	if clientGone(c, err) {
+		return
+	}
+	var panicked *PanicError
+	x.aborted = x.aborted || errors.As(err, &panicked) && !x.complete
+	x.logger().ErrorContext(ctx, "error after the response had begun",
+		"error", err, "method", c.Method, "path", c.Path, "status", c.Response.Written.Status)
+}
+
+// protect runs a step; a panic becomes an error, a typed nil error none.
+func protect(ctx context.Context, c *onion.Call, next onion.Next) (value any, err error) {
+	defer func() {
+		if p := recovered(recover()); p != nil {
+			value, err = nil, p
+		}
+	}()
+	value, err = next(ctx, c)
+	return value, realError(err)
+}
+
+// boundary stands around every system middleware and around the route. It
+// answers with the outcome of what lies further in, so that what lies further
+// out sees a response that is written (Call.Response.Written). What nothing
+// handled passes, for a-core:notfound.
+func boundary(next onion.Next) onion.Next {
+	return func(ctx context.Context, c *onion.Call) (any, error) {
+		value, err := protect(ctx, c, next)
+		if value == onion.Unhandled && err == nil && c.Response.Written.Status == 0 {
+			return value, nil
+		}
+		exchangeOf(c).finish(ctx, c, value, err)
+		return nil, nil //nolint:nilnil // it is written
+	}
+}
+
+// attach finds the instance of a call (contract D1, C8). An unknown one is left
+// to a-instance:instance, so that such a request reaches what comes before it.
+func (rt *Runtime) attach(ctx context.Context, c *onion.Call) error {
+	name, none := rt.resolver.Resolve(c)
+	if none {
+		c.NoInstance = true
+		return nil
+	}
+	c.Instance = name
+	inst, err := rt.instances.Lookup(ctx, name)
+	switch {
+	case err == nil:
+		instance.Attach(c, inst)
+	case errors.Is(err, instance.ErrUnknown):
+	default:
+		return err
+	}
+	return nil
+}
+
+// setOf is the option set in force for a call.
+func (rt *Runtime) setOf(c *onion.Call) *onion.Set {
+	if inst := instance.Of(c); inst != nil {
+		return inst.Set
+	}
+	return rt.instances.Fallback()
+}

@@ -1,0 +1,187 @@
+package executor
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// jsonSetter decodes JSON into what p points to.
+type jsonSetter func(p unsafe.Pointer, raw []byte) []fault
+
+// jsonSetterFor is encoding/json on a field: unknown keys are ignored. When it
+// fails the value is gone through once more, piece by piece, so that every bad
+// field is named and not only the first (contract C2).
+func jsonSetterFor(t reflect.Type) jsonSetter {
+	example := reflect.Zero(reflect.PointerTo(t)).Interface()
+	return func(p unsafe.Pointer, raw []byte) []fault {
+		err := json.Unmarshal(raw, pointerTo(example, p))
+		if err == nil {
+			return nil
+		}
+		var r repair
+		r.value(raw, reflect.NewAt(t, p).Elem(), nil, err)
+		return r.faults
+	}
+}
+
+// maxRepairDepth bounds how deep a repair looks for the place of an error, and
+// with it the work that one bad body can cause.
+const maxRepairDepth = 16
+
+// repair decodes what it can of a value that failed as a whole and lists what is
+// wrong with the rest.
+type repair struct {
+	faults []fault
+}
+
+func (r *repair) leaf(path []any, f fault) {
+	f.path = path
+	r.faults = append(r.faults, f)
+}
+
+func (r *repair) full() bool { return len(r.faults) >= maxFaults }
+
+var jsonType = reflect.TypeFor[json.Unmarshaler]()
+
+// decodesItself reports whether a type's own method reads its JSON.
+func decodesItself(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(jsonType) || reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// value repairs v, at which decoding raw gave err.
+func (r *repair) value(raw []byte, v reflect.Value, path []any, err error) {
+	before := len(r.faults)
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) && len(path) < maxRepairDepth && !decodesItself(v.Type()) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			r.value(raw, v.Elem(), path, err)
+			return
+		case reflect.Struct:
+			r.object(raw, v, path)
+		case reflect.Map:
+			r.mapping(raw, v, path)
+		case reflect.Slice:
+			r.list(raw, v, path)
+		}
+	}
+	if len(r.faults) == before && !r.full() {
+		r.leaf(path, jsonFault(err, v.Type()))
+	}
+}
+
+// object decodes member by member. A struct of one member lets encoding/json
+// find the field, by its own rules.
+func (r *repair) object(raw []byte, v reflect.Value, path []any) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if r.full() {
+			return
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			continue
+		}
+		one := bytes.Join([][]byte{[]byte("{"), key, []byte(":"), members[name], []byte("}")}, nil)
+		if err := json.Unmarshal(one, v.Addr().Interface()); err != nil {
+			below := append(slices.Clip(path), name)
+			if f, ok := jsonFieldByName(v, name); ok {
+				r.value(members[name], f, below, err)
+			} else {
+				r.leaf(below, jsonFault(err, v.Type()))
+			}
+		}
+	}
+}
+
+func (r *repair) list(raw []byte, v reflect.Value, path []any) {
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
+	for i, item := range items {
+		if r.full() {
+			return
+		}
+		if err := json.Unmarshal(item, v.Index(i).Addr().Interface()); err != nil {
+			r.value(item, v.Index(i), append(slices.Clip(path), i), err)
+		}
+	}
+}
+
+func (r *repair) mapping(raw []byte, v reflect.Value, path []any) {
+	var members map[string]json.RawMessage
+	if v.Type().Key().Kind() != reflect.String || json.Unmarshal(raw, &members) != nil {
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if r.full() {
+			return
+		}
+		elem := reflect.New(v.Type().Elem()).Elem()
+		if err := json.Unmarshal(members[name], elem.Addr().Interface()); err != nil {
+			r.value(members[name], elem, append(slices.Clip(path), name), err)
+		}
+		v.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), elem)
+	}
+}
+
+// jsonField is a field of a struct as encoding/json sees it. Fields of structs
+// embedded by value are the struct's own.
+type jsonField struct {
+	name string
+	reflect.StructField
+	offset uintptr // from the outermost struct
+}
+
+func jsonFields(t reflect.Type) []jsonField {
+	var list []jsonField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
+			for _, inner := range jsonFields(f.Type) {
+				inner.offset += f.Offset
+				list = append(list, inner)
+			}
+			continue
+		}
+		if !f.IsExported() || f.Tag.Get("json") == "-" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		list = append(list, jsonField{name, f, f.Offset})
+	}
+	return list
+}
+
+// jsonFieldByName finds the field that a key stands for: by its name, else
+// without regard to case, as encoding/json does.
+func jsonFieldByName(v reflect.Value, name string) (reflect.Value, bool) {
+	fields := jsonFields(v.Type())
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for _, f := range fields {
+			if same(f.name, name) {
+				return reflect.NewAt(f.Type, fieldOf(v.Addr().UnsafePointer(), f.offset)).Elem(), true
+			}
+		}
+	}
+	return reflect.Value{}, false
+}

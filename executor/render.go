@@ -1,0 +1,128 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"html"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/vonago/vonago/onion"
+)
+
+// statusClientGone is what the log says of a request whose client went away
+// before it was answered, as in other servers. No client ever sees it.
+const statusClientGone = 499
+
+// writeError answers with an error: the first filter that has a reply wins;
+// without one the executor's own form of contract C2 and C3 is used.
+func (x *exchange) writeError(ctx context.Context, c *onion.Call, err error) {
+	if clientGone(c, err) {
+		x.complete = true
+		c.Response.Writer.WriteHeader(statusClientGone)
+		return
+	}
+	clearBodyHeader(c.Response.Header)
+	c.Response.Status = 0
+	reply, err := x.filter(ctx, c, err)
+	e := onion.AsError(err)
+	setAll(c.Response.Header, e.Header)
+	if reply != nil {
+		failed := x.writeReply(c, reply)
+		if failed == nil {
+			return
+		}
+		x.logger().ErrorContext(ctx, "a filter's reply cannot be sent", "error", failed)
+	}
+	if failed := x.writeReply(c, render(c, e, x.runtime.env.Production())); failed != nil {
+		x.logger().ErrorContext(ctx, "an error cannot be answered", "error", failed)
+	}
+}
+
+// clientGone reports an error that only says that the client is gone.
+func clientGone(c *onion.Call, err error) bool {
+	return errors.Is(err, context.Canceled) && c.Request != nil && errors.Is(c.Request.Context().Err(), context.Canceled)
+}
+
+// clearBodyHeader removes what spoke of a body that is not sent.
+func clearBodyHeader(h http.Header) {
+	for _, key := range []string{"Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "Etag", "Last-Modified"} {
+		h.Del(key)
+	}
+	if !strings.Contains(h.Get("Cache-Control"), "no-store") {
+		h.Del("Cache-Control")
+		h.Del("Expires")
+	}
+}
+
+// filter passes an error through the filters. One that panics is passed over.
+func (x *exchange) filter(ctx context.Context, c *onion.Call, err error) (*onion.Reply, error) {
+	for _, f := range x.filtersOf(c) {
+		reply, next, panicked := runFilter(ctx, c, f, err)
+		if panicked != nil {
+			x.logger().ErrorContext(ctx, "an error filter panicked", "error", panicked, "while", err)
+			continue
+		}
+		if next = realError(next); next != nil {
+			err = next
+		}
+		if reply != nil {
+			return reply, err
+		}
+	}
+	return nil, err
+}
+
+func runFilter(ctx context.Context, c *onion.Call, f onion.FilterFunc, err error) (reply *onion.Reply, next, panicked error) {
+	defer func() {
+		if p := recovered(recover()); p != nil {
+			reply, next, panicked = nil, nil, p
+		}
+	}()
+	reply, next = f(ctx, c, err)
+	return reply, next, nil
+}
+
+// errorBody is an error as JSON (contract C2).
+type errorBody struct {
+	Code    json.RawMessage    `json:"code"`
+	Message string             `json:"message"`
+	Errors  []onion.FieldError `json:"errors,omitempty"`
+}
+
+// render is the form of an error where no filter gives one.
+func render(c *onion.Call, e *onion.Error, production bool) *onion.Reply {
+	status := e.Status
+	if status < http.StatusBadRequest || status > 599 {
+		status = http.StatusInternalServerError
+	}
+	if c.WantsJSON {
+		return renderJSON(status, e, production)
+	}
+	body := "<h2>" + strconv.Itoa(status) + " " + html.EscapeString(http.StatusText(status)) + "</h2>"
+	if !production {
+		body += "\n<pre>" + html.EscapeString(e.Error()) + "</pre>"
+	}
+	return &onion.Reply{Status: status, ContentType: typeHTML, Body: []byte(body)}
+}
+
+func renderJSON(status int, e *onion.Error, production bool) *onion.Reply {
+	code, message := e.Public(production)
+	b := getBuffer()
+	defer putBuffer(b)
+	if _, err := b.encode(errorBody{Code: code, Message: message, Errors: e.Errors}); err != nil {
+		// A path that holds what JSON cannot: the list is in the message.
+		_, _ = b.encode(errorBody{Code: code, Message: message}) //nolint:errcheck // two texts
+	}
+	return &onion.Reply{Status: status, ContentType: typeJSON, Body: append([]byte(nil), b.Bytes()...)}
+}
+
+// notFound is the answer to what nothing handled (contract C5).
+func notFound(c *onion.Call) *onion.Reply {
+	if c.WantsJSON {
+		return renderJSON(http.StatusNotFound, onion.NewError(http.StatusNotFound, nil), true)
+	}
+	return &onion.Reply{Status: http.StatusNotFound, ContentType: typeHTML, Body: []byte("<h1>404 Not Found</h1>")}
+}
