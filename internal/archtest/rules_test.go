@@ -11,6 +11,8 @@ var edges = []edge{
 	{"instance", "config", "static instances and the parts that override application config are config"},
 	{"passport", "onion", "its guards and decorators are onion's"},
 
+	{"instance/storetest", "instance", "the conformance suite of instance's record stores"},
+
 	// Floor 2.
 	{"executor", "onion", "it runs the chains that onion compiles"},
 	{"executor", "instance", "every request begins with the look-up of its instance"},
