@@ -163,7 +163,7 @@ type found struct {
 }
 
 // inlineSegments is the number of segments that a lookup keeps on its stack.
-const inlineSegments = 16
+const inlineSegments = 12
 
 // find looks a path up, percent-encoded as it was sent. Parameters are appended
 // to params. An escape that is no UTF-8 text is a 400.
@@ -172,8 +172,7 @@ func (r *router) find(method, path string, params onion.Params) (found, error) {
 	if !rooted {
 		return found{params: params}, nil
 	}
-	var inline [inlineSegments]string
-	s := search{method: methodIndex(method), path: path, segments: inline[:0], params: params}
+	s := search{method: methodIndex(method), path: path, params: params}
 	escaped := strings.IndexByte(path, '%') >= 0
 	if escaped {
 		if _, err := unescape(path); err != nil {
@@ -206,40 +205,59 @@ func unescape(text string) (string, error) {
 
 // search is one lookup.
 type search struct {
-	method   int
-	path     string // without the leading slash, as sent
-	segments []string
-	params   onion.Params
-	others   methodSet
+	method int
+	path   string // without the leading slash, as sent
+	params onion.Params
+	others methodSet
+
+	count int // of segments
+	first [inlineSegments]string
+	more  []string
+}
+
+func (s *search) push(text string) {
+	if s.count < inlineSegments {
+		s.first[s.count] = text
+	} else {
+		s.more = append(s.more, text)
+	}
+	s.count++
+}
+
+func (s *search) segment(i int) string {
+	if i < inlineSegments {
+		return s.first[i]
+	}
+	return s.more[i-inlineSegments]
 }
 
 // split fills segments, decoded. More segments than the tree is deep can only
 // belong to a "*", so what follows the first depth of them stays in one piece.
 func (s *search) split(depth int, escaped bool) {
 	rest, more := s.path, true
-	for more && len(s.segments) < depth {
+	for more && s.count < depth {
 		var text string
 		text, rest, more = strings.Cut(rest, "/")
 		if escaped && strings.IndexByte(text, '%') >= 0 {
 			text, _ = unescape(text) //nolint:errcheck // find decoded the whole path
 		}
-		s.segments = append(s.segments, text)
+		s.push(text)
 	}
 	if more {
-		s.segments = append(s.segments, rest)
+		s.push(rest)
 	}
 }
 
 // walk looks for the route below n of the segments from i on. On the way it
 // collects the methods of the leaves that fit the path.
 func (s *search) walk(n *node, i int) *endpoint {
-	if i == len(s.segments) {
+	if i == s.count {
 		if e := s.pick(&n.here); e != nil {
 			return e
 		}
 		return s.takeRest(n, i)
 	}
-	text := s.segments[i]
+	text := s.segment(i)
 	if next := n.literals[text]; next != nil {
 		if e := s.walk(next, i+1); e != nil {
 			return e
@@ -253,7 +271,7 @@ func (s *search) walk(n *node, i int) *endpoint {
 		}
 		s.params = s.params[:mark]
 	}
-	if text == "" && i == len(s.segments)-1 {
+	if text == "" && i == s.count-1 {
 		if e := s.takeAbsent(n); e != nil {
 			return e
 		}
