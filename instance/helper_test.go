@@ -83,12 +83,9 @@ func engineOf(t *testing.T, app *config.Tree) (*onion.Engine, *instance.State) {
 	modules := []onion.Module{instance.Module(), onion.Basic{
 		ModuleName: "test-tenant", ModuleOnions: []onion.Onion{limitOnion, otherOnion}, ModuleControllers: []onion.Declaration{onion.Code(routes{})},
 	}}
-	for _, m := range modules {
-		if p, ok := m.(onion.Provider); ok {
-			if err := p.Provide(env); err != nil {
-				t.Fatal(err)
-			}
-		}
+	state := &instance.State{}
+	if err := onion.Provide(env, state); err != nil {
+		t.Fatal(err)
 	}
 	onions, _ := app.Get("onions")
 	e, err := onion.Build(onion.Input{
@@ -98,10 +95,6 @@ func engineOf(t *testing.T, app *config.Tree) (*onion.Engine, *instance.State) {
 			return onion.Compose(steps.Interceptors, func(context.Context, *onion.Call) (any, error) { return int64(0), nil }), nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	state, err := onion.Service[*instance.State](env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,13 +202,13 @@ type countingStore struct {
 	hold      chan struct{} // answers wait for it, and not for their context
 }
 
-func (s *countingStore) enter(count *int) (err error, hold chan struct{}) {
+func (s *countingStore) enter(count *int) (hold chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*count++
 	s.pending++
 	s.most = max(s.most, s.pending)
-	return s.err, s.hold
+	return s.hold, s.err
 }
 
 func (s *countingStore) leave() {
@@ -225,7 +218,7 @@ func (s *countingStore) leave() {
 }
 
 func (s *countingStore) Find(ctx context.Context, name string) (*instance.Record, error) {
-	err, hold := s.enter(&s.finds)
+	hold, err := s.enter(&s.finds)
 	defer s.leave()
 	if hold != nil {
 		<-hold
@@ -237,7 +230,7 @@ func (s *countingStore) Find(ctx context.Context, name string) (*instance.Record
 }
 
 func (s *countingStore) Register(ctx context.Context, rec instance.Record) (*instance.Record, error) {
-	err, _ := s.enter(&s.registers)
+	_, err := s.enter(&s.registers)
 	defer s.leave()
 	if err != nil {
 		return nil, err

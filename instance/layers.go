@@ -81,8 +81,9 @@ func (c *Config) storedLayer(name string, stored []byte) (*config.Tree, error) {
 
 // decodeStored reads a JSON object; nothing and null are an empty one.
 func decodeStored(stored []byte) (map[string]any, error) {
+	object := map[string]any{}
 	if len(bytes.TrimSpace(stored)) == 0 {
-		return nil, nil
+		return object, nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(stored))
 	dec.UseNumber()
@@ -95,7 +96,7 @@ func decodeStored(stored []byte) (map[string]any, error) {
 	}
 	switch v := plain(value).(type) {
 	case nil:
-		return nil, nil
+		return object, nil
 	case map[string]any:
 		return v, nil
 	}

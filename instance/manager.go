@@ -97,8 +97,7 @@ func newManager(cfg Config, records *records, life *lifecycle) (*Manager, error)
 	}
 	var errs onion.Errors
 	add := func(err error) {
-		var several onion.Errors
-		if errors.As(err, &several) {
+		if several, ok := errors.AsType[onion.Errors](err); ok {
 			errs = append(errs, several...)
 		} else if err != nil {
 			errs = append(errs, err)
@@ -142,7 +141,8 @@ func (m *Manager) Warnings() []string {
 	if len(m.statics) > 0 {
 		return nil
 	}
-	return []string{"no instance is configured: requests are answered 423 Locked; state the default one in instances/default.yaml or as instance.instances.\"\""}
+	return []string{"no instance is configured, so requests are answered 423 Locked; " +
+		"state the default one in instances/default.yaml or as instance.instances.\"\""}
 }
 
 // Lookup gives the instance of a name (of any length), from memory after the

@@ -99,5 +99,5 @@ func derivedID(name string) int64 {
 		return defaultID
 	}
 	sum := sha256.Sum256([]byte(name))
-	return MaxStaticID + 1 + int64(binary.BigEndian.Uint64(sum[:])&MaxStaticID) //nolint:gosec // 52 bits
+	return MaxStaticID + 1 + int64(binary.BigEndian.Uint64(sum[:])&MaxStaticID)
 }

@@ -58,7 +58,8 @@ func admit(ctx context.Context, c *onion.Call) error {
 	}
 	inst := Of(c)
 	if inst == nil {
-		return onion.NewError(http.StatusLocked, fmt.Errorf("%s is unknown: neither the configuration (instance.instances, instances/*.yaml) nor the store has it", label(c.Instance)))
+		return onion.NewError(http.StatusLocked,
+			fmt.Errorf("%s is unknown: neither the configuration (instance.instances, instances/*.yaml) nor the store has it", label(c.Instance)))
 	}
 	if inst.Disabled {
 		return onion.NewError(http.StatusLocked, fmt.Errorf("%s is disabled", label(inst.Name)))
@@ -76,22 +77,8 @@ func unavailable(cause error) error {
 	return err
 }
 
-// module is a-instance.
-type module struct {
-	onion.Basic
-	state *State
-}
-
-var _ onion.Provider = module{}
-
 // Module is the module a-instance: the system middleware a-instance:app and
-// a-instance:instance, and the service *State.
+// a-instance:instance. The application provides the service *State.
 func Module() onion.Module {
-	return module{
-		Basic: onion.Basic{ModuleName: "a-instance", ModuleOnions: []onion.Onion{App, Admit}},
-		state: &State{},
-	}
+	return onion.Basic{ModuleName: "a-instance", ModuleOnions: []onion.Onion{App, Admit}}
 }
-
-// Provide offers the State.
-func (m module) Provide(env onion.Env) error { return onion.Provide(env, m.state) }

@@ -30,9 +30,10 @@ type Record struct {
 }
 
 // clone makes a record that shares nothing with r.
-func (r Record) clone() *Record {
-	r.Config = slices.Clone(r.Config)
-	return &r
+func (r *Record) clone() *Record {
+	copied := *r
+	copied.Config = slices.Clone(r.Config)
+	return &copied
 }
 
 // sameAs compares what is in force, not when it was written.

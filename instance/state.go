@@ -2,9 +2,9 @@ package instance
 
 import "sync/atomic"
 
-// State tells how far the application is. The module a-instance provides it as a
-// service; the application's lifecycle sets it, a-instance:app and health checks
-// read it. It begins as neither ready nor stopping.
+// State tells how far the application is. The application provides it as the
+// service *State and sets it; a-instance:app and health checks read it. It
+// begins as neither ready nor stopping.
 type State struct {
 	ready    atomic.Bool
 	stopping atomic.Bool

@@ -119,13 +119,12 @@ func (r *staticReader) read(name string, tree *config.Tree, path []string) {
 // add takes over faults below prefix, each once: an unknown key of an instance
 // is found by its type and by its claims.
 func (r *staticReader) add(prefix []string, err error) {
-	var several config.Errors
-	if err != nil && !errors.As(err, &several) {
+	several, ok := errors.AsType[config.Errors](err)
+	if err != nil && !ok {
 		several = config.Errors{err}
 	}
 	for _, one := range several {
-		var fault *config.Error
-		if errors.As(one, &fault) {
+		if fault, ok := errors.AsType[*config.Error](one); ok {
 			moved := *fault
 			moved.Path = slices.Concat(prefix, fault.Path)
 			one = &moved
