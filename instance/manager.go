@@ -36,7 +36,7 @@ type Options struct {
 	Store Store
 	// Starters are the modules that have startup work per instance.
 	Starters []Starter
-	// Clock and Logger may be nil: the system's and slog's default.
+	// Clock and Logger may be nil: the system's clock, and no log.
 	Clock  onion.Clock
 	Logger *slog.Logger
 	// LoadTimeout bounds how long a request waits for the store; 0 means 5 s.
@@ -76,7 +76,7 @@ func NewManager(cfg Config, opts Options) (*Manager, error) {
 		opts.Clock = onion.SystemClock{}
 	}
 	if opts.Logger == nil {
-		opts.Logger = slog.Default()
+		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	life := &lifecycle{starters: opts.Starters, timeout: cmp.Or(opts.StartTimeout, defaultStartTimeout), logger: opts.Logger}
 	return newManager(cfg, newRecords(opts.Store, opts.Clock, cmp.Or(opts.LoadTimeout, defaultLoadTimeout)), life)

@@ -79,7 +79,7 @@ func (r *records) get(ctx context.Context, name string, static *Static) (*slot, 
 				return nil, err
 			}
 		}
-		s, load = r.load(name, static)
+		s, load = r.load(name, static) //nolint:contextcheck // others wait for it when this caller has left
 	}
 	if s != nil {
 		return s, nil

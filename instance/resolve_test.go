@@ -11,8 +11,8 @@ import (
 
 func call(host, query string, header ...string) *onion.Call {
 	c := &onion.Call{Host: host, RawQuery: query, Header: http.Header{}}
-	for _, value := range header {
-		c.Header.Add(DefaultField, value)
+	if len(header) > 0 {
+		c.Header["X-Vona-Instance-Name"] = header
 	}
 	return c
 }

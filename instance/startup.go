@@ -40,7 +40,7 @@ func (i *Instance) Ready(ctx context.Context) error {
 	if len(i.life.starters) == 0 || i.slot == nil || i.slot.startup.done.Load() {
 		return nil
 	}
-	_, err := i.slot.startup.begin(i).wait(ctx)
+	_, err := i.slot.startup.begin(i).wait(ctx) //nolint:contextcheck // the hooks go on when this caller has left
 	return err
 }
 

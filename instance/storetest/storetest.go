@@ -1,6 +1,6 @@
 // Package storetest is the suite that every instance.Store passes, like
 // testing/slogtest for handlers of slog.
-package storetest
+package storetest //nolint:thelper // its functions are the tests, not helpers of some
 
 import (
 	"context"
@@ -102,7 +102,7 @@ func testUnknown(t *testing.T, connect Connect) {
 
 func testRoundTrip(t *testing.T, connect Connect) {
 	full := instance.Record{
-		ID: 7, Name: "acme", Title: "Acme, \"Inc.\" 株式会社", Disabled: true, Isolate: true,
+		ID: 7, Name: "acme", Title: "Acme, \"Inc.\" \u682a\u5f0f", Disabled: true, Isolate: true,
 		Config: []byte(`{"onions":{}}`), CreatedAt: created, UpdatedAt: created.Add(time.Hour),
 	}
 	bare := instance.Record{ID: 8, Name: "bare", CreatedAt: created, UpdatedAt: created}
@@ -115,7 +115,7 @@ func testRoundTrip(t *testing.T, connect Connect) {
 func testNames(t *testing.T, connect Connect) {
 	s := connect(t)
 	names := []string{
-		"", "acme", "acme.eu", "租户 1", "100%", "!'()*~-_.", `'; DROP TABLE "aInstance"; --`, `back\slash`, "a:b/c", " ", "e\u0301", "\u00e9",
+		"", "acme", "acme.eu", "\u79df\u6237 1", "100%", "!'()*~-_.", `'; DROP TABLE "aInstance"; --`, `back\slash`, "a:b/c", " ", "e\u0301", "\u00e9",
 		strings.Repeat("x", instance.MaxNameLen), strings.Repeat("é", instance.MaxNameLen/2),
 	}
 	ids := map[int64]string{}
@@ -190,11 +190,12 @@ func testSkipsGivenIDs(t *testing.T, connect Connect) {
 func testTakenID(t *testing.T, connect Connect) {
 	s := connect(t)
 	register(t, s, instance.Record{ID: 3, Name: "acme"})
-	if rec, err := s.Register(t.Context(), instance.Record{ID: 3, Name: "other", CreatedAt: created, UpdatedAt: created}); !errors.Is(err, instance.ErrIDTaken) {
+	rec, err := s.Register(t.Context(), instance.Record{ID: 3, Name: "other", CreatedAt: created, UpdatedAt: created})
+	if !errors.Is(err, instance.ErrIDTaken) {
 		t.Errorf("Register with a taken id = %+v, %v, want ErrIDTaken", rec, err)
 	}
 	wantNotFound(t, s, "other")
-	if rec := find(t, s, "acme"); rec.ID != 3 {
+	if rec = find(t, s, "acme"); rec.ID != 3 {
 		t.Errorf("the owner's id became %d", rec.ID)
 	}
 }
