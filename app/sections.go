@@ -1,0 +1,149 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vonago/vonago/config"
+	"github.com/vonago/vonago/executor"
+	"github.com/vonago/vonago/instance"
+	"github.com/vonago/vonago/onion"
+	"github.com/vonago/vonago/passport"
+)
+
+// sections are the parts of the configuration that belong to no module.
+type sections struct {
+	app      appSection
+	server   serverSection
+	proxy    executor.ProxyConfig
+	logger   loggerSection
+	instance instance.Section
+	statics  []instance.Static
+}
+
+type appSection struct {
+	// Name is the issuer of tokens and part of every Redis key (contract P1, P5).
+	Name string `koanf:"name" validate:"required"`
+}
+
+type serverSection struct {
+	executor.ServerConfig
+
+	// Keys sign and verify tokens: the first signs, all verify.
+	Keys []config.Secret `koanf:"keys"`
+	// DrainMs is how long the server goes on serving, in milliseconds, after
+	// ready has turned 503 at shutdown; 0 is not at all.
+	DrainMs int `koanf:"drainMs" validate:"min=0,max=600000"`
+}
+
+type loggerSection struct {
+	Clients struct {
+		Default struct {
+			// Level is the least level that is logged.
+			Level string `koanf:"level" validate:"oneof=debug info warn error"`
+		} `koanf:"default"`
+	} `koanf:"clients"`
+}
+
+// claimed are the dotted paths of the sections above.
+var claimed = []string{"app", "server", "proxy", "logger", "instance", "onions"}
+
+// readSections decodes the sections of the application and of its modules, and
+// refuses every key that belongs to none of them. All faults are in the error.
+func readSections(cfg *config.Config, modules []onion.Module) (sections, error) {
+	s := sections{server: serverSection{ServerConfig: executor.DefaultServerConfig()}, proxy: executor.DefaultProxyConfig()}
+	s.logger.Clients.Default.Level = "info"
+	var errs faults
+	errs.add(cfg.Decode(&s.app, "app"))
+	errs.add(cfg.Decode(&s.server, "server"))
+	errs.add(cfg.Decode(&s.proxy, "proxy"))
+	errs.add(cfg.Decode(&s.logger, "logger"))
+	if err := s.proxy.Check(); err != nil {
+		errs.add(fmt.Errorf("%s: proxy: %w", cfg.Source("proxy"), err))
+	}
+	var err error
+	s.instance, err = instance.ReadSection(cfg.Tree)
+	errs.add(err)
+	s.statics, err = instance.Statics(cfg.Tree, cfg.Instances())
+	errs.add(err)
+
+	known := slices.Clone(claimed)
+	for _, m := range modules {
+		c, ok := m.(onion.Configurable)
+		if !ok {
+			continue
+		}
+		for path, into := range c.Config() {
+			known = append(known, path)
+			if err := cfg.Decode(into, strings.Split(path, ".")...); err != nil {
+				errs.add(err)
+			}
+		}
+	}
+	errs.add(cfg.Unclaimed(known...))
+	return s, errs.err()
+}
+
+// passportKeys are the server's keys as the passport takes them.
+func (s serverSection) passportKeys() passport.Keys {
+	keys := make(passport.Keys, len(s.Keys))
+	for i, k := range s.Keys {
+		keys[i] = passport.Secret(k.Reveal())
+	}
+	return keys
+}
+
+// onionSettings is what the application's configuration says of onions.
+func onionSettings(cfg *config.Config) onion.Settings {
+	s := onion.Settings{Kind: onion.LayerApp, Label: "application config"}
+	if v, ok := cfg.Get("onions"); ok {
+		s.Onions = v
+	}
+	s.Source = func(path ...string) string {
+		return cfg.Source(append([]string{"onions"}, path...)...).String()
+	}
+	return s
+}
+
+// faults gathers errors and takes apart those that hold several, so that each
+// is one line.
+type faults struct {
+	list onion.Errors
+	seen map[string]bool
+}
+
+func (f *faults) add(err error) {
+	if err == nil {
+		return
+	}
+	if list, ok := err.(interface{ Unwrap() []error }); ok && isPlainList(err, list.Unwrap()) { //nolint:errorlint // a wrapped list has a text of its own
+		for _, one := range list.Unwrap() {
+			f.add(one)
+		}
+		return
+	}
+	if f.seen == nil {
+		f.seen = map[string]bool{}
+	}
+	if text := err.Error(); !f.seen[text] {
+		f.seen[text] = true
+		f.list = append(f.list, err)
+	}
+}
+
+// isPlainList reports that an error says no more than the errors in it.
+func isPlainList(err error, list []error) bool {
+	lines := make([]string, len(list))
+	for i, one := range list {
+		lines[i] = one.Error()
+	}
+	return err.Error() == strings.Join(lines, "\n")
+}
+
+func (f *faults) err() error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	return f.list
+}

@@ -1,0 +1,44 @@
+// Command student is a small Cabloy-style service on vonago: the application one
+// would write on day one. It needs nothing installed.
+package main
+
+import (
+	"os"
+
+	"github.com/vonago/vonago/app"
+	"github.com/vonago/vonago/examples/student/student"
+	"github.com/vonago/vonago/instance"
+	"github.com/vonago/vonago/modules/acore"
+	"github.com/vonago/vonago/modules/aratelimit"
+	"github.com/vonago/vonago/modules/aredis"
+	"github.com/vonago/vonago/onion"
+	"github.com/vonago/vonago/passport"
+)
+
+func main() {
+	program := app.Program{
+		Name:    "student",
+		Dirs:    []string{"examples/student", "."},
+		Modules: modules,
+		Hints:   hints,
+	}
+	os.Exit(program.Main())
+}
+
+func modules() []onion.Module {
+	return []onion.Module{
+		acore.Module(), instance.Module(), aredis.Module(), passport.Module(), aratelimit.Module(), student.Module(),
+	}
+}
+
+func hints(base string) []string {
+	return []string{
+		"try:",
+		"  curl -s " + base + "/api/demo/student/1",
+		"  curl -s " + base + "/api/demo/student/1 -i -H 'x-vona-instance-name: acme'    (acme's own limit)",
+		"  curl -s " + base + "/api/demo/student/report -i                               (6 a minute)",
+		"  curl -s " + base + "/api/demo/student/mine                                    (401: not public)",
+		"  curl -s " + base + "/api/demo/student -d '{\"name\":\"\",\"year\":9}' -H 'content-type: application/json'",
+		"  curl -s " + base + "/health/ready",
+	}
+}
