@@ -59,19 +59,21 @@ func (r *objectReader) value(depth int) any {
 
 func (r *objectReader) object(depth int) map[string]any {
 	object := map[string]any{}
+	keys := make([]string, 0, 8) // faster to walk than the map
 	for r.dec.More() {
 		token, err := r.dec.Token()
 		key, ok := token.(string)
-		if err != nil || !ok || len(object) == maxKeys {
+		if err != nil || !ok || len(keys) == maxKeys {
 			r.reason = ReasonMalformed
 			return nil
 		}
-		for other := range object {
+		for _, other := range keys {
 			if strings.EqualFold(key, other) {
 				r.reason = ReasonDuplicate
 				return nil
 			}
 		}
+		keys = append(keys, key)
 		value := r.value(depth)
 		if r.reason != "" {
 			return nil
