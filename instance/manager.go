@@ -95,31 +95,36 @@ func newManager(cfg Config, records *records, life *lifecycle) (*Manager, error)
 		statics: make(map[string]*Static, len(cfg.Statics)), checked: make(map[string]options, len(cfg.Statics)),
 		loaded: map[string]*Instance{},
 	}
-	var errs onion.Errors
-	add := func(err error) {
-		if several, ok := errors.AsType[onion.Errors](err); ok {
-			errs = append(errs, several...)
-		} else if err != nil {
-			errs = append(errs, err)
-		}
-	}
+	var errs faults
 	var err error
-	if m.fallback, err = cfg.NewSet("", true); err != nil {
-		add(err)
-	}
+	m.fallback, err = cfg.NewSet("", true)
+	errs.add(err)
 	for i := range cfg.Statics {
 		s := &cfg.Statics[i]
 		checked, err := m.cfg.optionsOf(s.Name, s, nil)
-		if err != nil {
-			add(err)
-			continue
-		}
+		errs.add(err)
 		m.statics[s.Name], m.checked[s.Name] = s, checked
 	}
 	if len(errs) > 0 {
-		return nil, errs
+		return nil, onion.Errors(errs)
 	}
 	return m, nil
+}
+
+// faults are errors, each once: what is wrong with the application or a route is
+// found with every instance.
+type faults onion.Errors
+
+func (f *faults) add(err error) {
+	several, ok := errors.AsType[onion.Errors](err)
+	if err != nil && !ok {
+		several = onion.Errors{err}
+	}
+	for _, one := range several {
+		if !slices.ContainsFunc(*f, func(known error) bool { return known.Error() == one.Error() }) {
+			*f = append(*f, one)
+		}
+	}
 }
 
 // Fallback is the option set of calls without an instance (the name "null", or

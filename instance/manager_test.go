@@ -307,6 +307,16 @@ func TestStartNamesEveryFault(t *testing.T) {
 	}
 }
 
+// What is wrong with the application is said once, not once per instance.
+func TestStartNamesAFaultOnce(t *testing.T) {
+	cfg, _ := configOf(t, load(t, twoTenants()))
+	cfg.NewSet = func(string, bool, ...onion.Settings) (*onion.Set, error) {
+		return nil, onion.Errors{errors.New("controller: bad limit"), errors.New("action: bad limit")}
+	}
+	_, err := instance.NewManager(cfg, instance.Options{})
+	wantLines(t, err, "controller: bad limit", "action: bad limit")
+}
+
 func TestWarnsWithoutInstances(t *testing.T) {
 	f := newFixture(t, load(t, files{}), instance.Options{})
 	if got := f.Warnings(); len(got) != 1 || !strings.Contains(got[0], "423") {

@@ -1,6 +1,8 @@
 // Package storetest is the suite that every instance.Store passes, like
 // testing/slogtest for handlers of slog.
-package storetest //nolint:thelper // its functions are the tests, not helpers of some
+//
+//nolint:thelper // its functions are the tests, not helpers of some
+package storetest
 
 import (
 	"context"
