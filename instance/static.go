@@ -55,7 +55,8 @@ const onionsKey = "onions"
 // clients) does not exist once per instance and is refused. So are instances
 // stated twice, ids given twice and names that no instance can have. The error
 // is nil or a config.Errors of every fault with its file and line. The result
-// is sorted by name.
+// is sorted by name; with an error it still holds what could be read, so that a
+// start that is refused can say what is wrong with that too.
 func Statics(app *config.Tree, files []config.InstanceFile, sections ...string) ([]Static, error) {
 	r := staticReader{claims: []string{"id", "title", "isolate", "disabled"}, at: map[string]config.Position{}}
 	for _, section := range append([]string{onionsKey}, sections...) {
@@ -75,7 +76,7 @@ func Statics(app *config.Tree, files []config.InstanceFile, sections ...string) 
 	slices.SortFunc(r.list, func(a, b Static) int { return strings.Compare(a.Name, b.Name) })
 	r.checkIDs()
 	if len(r.errs) > 0 {
-		return nil, r.errs
+		return r.list, r.errs
 	}
 	return r.list, nil
 }

@@ -141,3 +141,16 @@ func TestStaticsFaults(t *testing.T) {
 		})
 	}
 }
+
+// What else is wrong with an instance is for the manager to find, in the same
+// start.
+func TestStaticsAfterFaults(t *testing.T) {
+	c := load(t, files{"instances/acme.yaml": "tilte: Acme\nconfig:\n" + limitYAML("  ", "30"), "instances/beta.yaml": "id: 3\n"})
+	statics, err := instance.Statics(c.Tree, c.Instances())
+	if err == nil || len(statics) != 2 {
+		t.Fatalf("Statics = %+v, %v, want two instances and an error", statics, err)
+	}
+	if !statics[0].Config.Has("onions", "interceptor", "test-tenant:limit") || statics[1].ID != 3 {
+		t.Errorf("Statics = %+v", statics)
+	}
+}
