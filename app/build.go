@@ -51,24 +51,26 @@ func (a *App) provide(s sections) error {
 }
 
 // compile makes what requests are served with of a configuration: engine,
-// instances, runtime. It changes nothing that is in force unless it succeeds.
+// instances, runtime. It goes on after faults, to name them all, and changes
+// nothing that is in force unless there are none.
 func (a *App) compile(cfg *config.Config, s sections) (*executor.Runtime, error) {
+	var errs faults
 	engine, err := onion.Build(onion.Input{
 		Modules: a.modules, Env: a.env, App: onionSettings(cfg), Prefix: s.server.GlobalPrefix, Assemble: executor.Assemble,
 	})
-	if err != nil {
-		return nil, err //nolint:wrapcheck // each of its errors names its place
-	}
+	errs.add(err)
 	manager, err := a.manage(instance.Config{App: cfg.Tree, Statics: s.statics, NewSet: engine.Set})
+	errs.add(err)
 	if err != nil {
-		return nil, err
+		return nil, errs.err()
 	}
 	rt, err := executor.NewRuntime(executor.RuntimeInput{
 		Env: a.env, Engine: engine, Instances: manager, Server: s.server.ServerConfig, Proxy: s.proxy, Mounts: a.options.mounts,
 		Resolver: instance.NewResolver(s.instance, s.server.SubdomainOffset, a.options.instanceName),
 	})
-	if err != nil {
-		return nil, err //nolint:wrapcheck // each of its errors names its place
+	errs.add(err)
+	if err := errs.err(); err != nil {
+		return nil, err
 	}
 	a.engine, a.instances = engine, manager
 	a.warnings = append(append(engine.Warnings(), manager.Warnings()...), aggregateWarnings(engine)...)

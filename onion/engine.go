@@ -62,6 +62,9 @@ func (e Errors) Unwrap() []error { return e }
 // Build checks an application and compiles its system chain. The error holds all
 // that is wrong with it (Errors), each naming onion, layer and path, or type and
 // field. Routes are compiled on first use; Set checks their options.
+//
+// With an error too there is an engine: it serves nothing, but its Set goes on
+// checking, so that one run can name all that is wrong with an application.
 func Build(in Input) (*Engine, error) {
 	e := &Engine{
 		env: in.Env, assemble: in.Assemble,
@@ -73,13 +76,11 @@ func Build(in Input) (*Engine, error) {
 	b.app = b.readSettings(in.App)
 	b.orderScenes()
 	b.collectControllers()
-	if len(b.errs) == 0 {
-		b.buildSystem()
-	}
-	if len(b.errs) > 0 {
-		return nil, b.errs.unique()
-	}
+	b.buildSystem()
 	e.warnings = b.warns.unique()
+	if len(b.errs) > 0 {
+		return e, b.errs.unique()
+	}
 	return e, nil
 }
 

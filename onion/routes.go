@@ -44,7 +44,7 @@ func (b *builder) addController(module string, c Controller, beans map[string]st
 		return
 	}
 	beans[bean] = c.Where
-	b.checkUses(bean, LayerController, c.Uses)
+	c.Uses = b.checkUses(bean, LayerController, c.Uses)
 	actions := map[string]string{}
 	for _, r := range c.Routes {
 		if other, ok := actions[r.Action]; ok {
@@ -70,7 +70,7 @@ func (b *builder) addRoute(module, bean string, c Controller, r Route) {
 		b.fail("%s: method %q: want one of GET, POST, PUT, PATCH, DELETE", at, r.Method)
 		return
 	}
-	b.checkUses(at, LayerAction, r.Uses)
+	r.Uses = b.checkUses(at, LayerAction, r.Uses)
 	simplify := c.Simplify != Off
 	if r.Simplify != Inherit {
 		simplify = r.Simplify == On
@@ -91,8 +91,9 @@ func (b *builder) addRoute(module, bean string, c Controller, r Route) {
 
 // checkUses checks each use on its own, and that a local onion is named once at
 // one level. Uses of one global onion at one level merge in order, so that
-// decorators can be combined.
-func (b *builder) checkUses(at string, kind LayerKind, uses []Use) {
+// decorators can be combined. It returns the uses that can be resolved.
+func (b *builder) checkUses(at string, kind LayerKind, uses []Use) []Use {
+	var good []Use
 	local := map[*spec]string{}
 	for _, u := range uses {
 		switch {
@@ -116,7 +117,9 @@ func (b *builder) checkUses(at string, kind LayerKind, uses []Use) {
 			local[u.spec] = u.Where
 		}
 		b.checkLayer(u.spec, layer{kind: kind, label: kind.String() + " " + at + " (" + u.Where + ")", patch: u.Patch})
+		good = append(good, u)
 	}
+	return good
 }
 
 // useLayers are the layers that a route's uses add for an onion.
