@@ -24,9 +24,11 @@ func (x *exchange) writeError(ctx context.Context, c *onion.Call, err error) {
 		c.Response.Writer.WriteHeader(statusClientGone)
 		return
 	}
+	err = withStatus(err)
 	clearBodyHeader(c.Response.Header)
 	c.Response.Status = 0
 	reply, err := x.filter(ctx, c, err)
+	err = withStatus(err)
 	e := onion.AsError(err)
 	setAll(c.Response.Header, e.Header)
 	if reply != nil {
@@ -39,6 +41,18 @@ func (x *exchange) writeError(ctx context.Context, c *onion.Call, err error) {
 	if failed := x.writeReply(c, render(c, e, x.runtime.env.Production())); failed != nil {
 		x.logger().ErrorContext(ctx, "an error cannot be answered", "error", failed)
 	}
+}
+
+// withStatus makes an error whose status is none of an error a 500, before any
+// filter could answer with it.
+func withStatus(err error) error {
+	e := onion.AsError(err)
+	if e.Status >= http.StatusBadRequest && checkStatus(e.Status) == nil {
+		return err
+	}
+	fixed := *e
+	fixed.Status, fixed.Cause = http.StatusInternalServerError, err
+	return &fixed
 }
 
 // clientGone reports an error that only says that the client is gone.
@@ -95,11 +109,8 @@ type errorBody struct {
 // render is the form of an error where no filter gives one.
 func render(c *onion.Call, e *onion.Error, production bool) *onion.Reply {
 	status := e.Status
-	if status < http.StatusBadRequest || status > 599 {
-		status = http.StatusInternalServerError
-	}
 	if c.WantsJSON {
-		return renderJSON(status, e, production)
+		return renderJSON(e, production)
 	}
 	body := "<h2>" + strconv.Itoa(status) + " " + html.EscapeString(http.StatusText(status)) + "</h2>"
 	if !production {
@@ -108,7 +119,7 @@ func render(c *onion.Call, e *onion.Error, production bool) *onion.Reply {
 	return &onion.Reply{Status: status, ContentType: typeHTML, Body: []byte(body)}
 }
 
-func renderJSON(status int, e *onion.Error, production bool) *onion.Reply {
+func renderJSON(e *onion.Error, production bool) *onion.Reply {
 	code, message := e.Public(production)
 	b := getBuffer()
 	defer putBuffer(b)
@@ -116,13 +127,13 @@ func renderJSON(status int, e *onion.Error, production bool) *onion.Reply {
 		// A path that holds what JSON cannot: the list is in the message.
 		_, _ = b.encode(errorBody{Code: code, Message: message}) //nolint:errcheck // two texts
 	}
-	return &onion.Reply{Status: status, ContentType: typeJSON, Body: append([]byte(nil), b.Bytes()...)}
+	return &onion.Reply{Status: e.Status, ContentType: typeJSON, Body: append([]byte(nil), b.Bytes()...)}
 }
 
 // notFound is the answer to what nothing handled (contract C5).
 func notFound(c *onion.Call) *onion.Reply {
 	if c.WantsJSON {
-		return renderJSON(http.StatusNotFound, onion.NewError(http.StatusNotFound, nil), true)
+		return renderJSON(onion.NewError(http.StatusNotFound, nil), true)
 	}
 	return &onion.Reply{Status: http.StatusNotFound, ContentType: typeHTML, Body: []byte("<h1>404 Not Found</h1>")}
 }
