@@ -106,10 +106,10 @@ func decompress(source io.Reader, encoding string) (io.Reader, error) {
 		// "deflate" means zlib, but some clients send the bare stream, and so
 		// does Vona accept both.
 		buffered := bufio.NewReader(source)
-		if first, err := buffered.Peek(1); err != nil || first[0]&0x0f != 8 {
-			return flate.NewReader(buffered), nil
+		if first, _ := buffered.Peek(1); len(first) == 1 && first[0]&0x0f == 8 {
+			return zlib.NewReader(buffered)
 		}
-		return zlib.NewReader(buffered)
+		return flate.NewReader(buffered), nil
 	}
 	return source, nil
 }

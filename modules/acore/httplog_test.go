@@ -2,6 +2,7 @@ package acore
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -65,8 +66,8 @@ func TestHTTPLogAborted(t *testing.T) {
 	run := a.system("a-logger:httpLog", nil, func(context.Context, *onion.Call) (any, error) { panic(http.ErrAbortHandler) })
 	func() {
 		defer func() {
-			if p := recover(); p != http.ErrAbortHandler {
-				t.Errorf("recovered %v, want http.ErrAbortHandler passed on", p)
+			if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+				t.Errorf("recovered %v, want http.ErrAbortHandler passed on", err)
 			}
 		}()
 		_, _ = run(t.Context(), newCall(http.MethodGet, "/"))

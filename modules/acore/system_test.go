@@ -2,6 +2,7 @@ package acore
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -70,7 +71,7 @@ func TestNotFound(t *testing.T) {
 	for _, inner := range []onion.Next{answer("value", nil), answer(nil, nil), answer(nil, boom)} {
 		wantValue, wantErr := inner(t.Context(), nil)
 		value, err := newApp(t).system("a-core:notfound", nil, inner)(t.Context(), newCall(http.MethodGet, "/"))
-		if value != wantValue || err != wantErr {
+		if value != wantValue || !errors.Is(err, wantErr) {
 			t.Errorf("got %v, %v; want %v, %v passed on", value, err, wantValue, wantErr)
 		}
 	}
@@ -102,7 +103,7 @@ func TestOverrideMethod(t *testing.T) {
 	for _, tt := range tests {
 		c := newCall(tt.method, "/")
 		for _, v := range tt.values {
-			c.Header.Add("X-HTTP-Method-Override", v)
+			c.Header.Add(headerOverride, v)
 		}
 		value, err := run(t.Context(), c)
 		if tt.want == "" {

@@ -27,7 +27,6 @@ type item struct {
 
 type student struct {
 	base
-	base2
 
 	Name     string            `json:"name,omitempty" validate:"required,min=3"`
 	Plain    string            `validate:"max=3"`
@@ -38,8 +37,6 @@ type student struct {
 	Password string            `json:"password" validate:"omitempty,min=8"`
 	Again    string            `json:"again" validate:"eqfield=Password"`
 }
-
-type base2 struct{}
 
 type address struct {
 	City string `json:"city" validate:"required"`
@@ -128,7 +125,10 @@ func TestValid(t *testing.T) {
 			`[{"code":"max","path":["labels","too long"],"message":"must be at most 5 characters"}]`,
 		},
 		{"pointer", body(func(s *student) { s.Address = &address{} }), `[{"code":"required","path":["address","city"],"message":"is required"}]`},
-		{"secret", body(func(s *student) { s.Password, s.Again = "hunter2", "hunter2" }), `[{"code":"min","path":["password"],"message":"must be at least 8 characters"}]`},
+		{
+			"secret", body(func(s *student) { s.Password, s.Again = "hunter2", "hunter2" }),
+			`[{"code":"min","path":["password"],"message":"must be at least 8 characters"}]`,
+		},
 		{"two fields", body(func(s *student) { s.Again = "x" }), `[{"code":"eqfield","path":["again"],"message":"must equal Password"}]`},
 		{"a body that is a list", &struct {
 			Body []item `body:"" validate:"dive"`
