@@ -243,14 +243,13 @@ func (d *decoder) text(dst reflect.Value, raw any, path []string) {
 		return
 	}
 	fresh := reflect.New(dst.Type())
-	if err := fresh.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
+	reader, ok := reflect.TypeAssert[encoding.TextUnmarshaler](fresh)
+	if !ok || reader.UnmarshalText([]byte(text)) != nil {
 		d.fail(path, "is no valid %s: %s", typeWord(dst.Type()), show(raw, path))
 		return
 	}
 	dst.Set(fresh.Elem())
 }
-
-func child(path []string, step string) []string { return append(path[:len(path):len(path)], step) }
 
 // typeWord is a type's name for a message: "prefix" for netip.Prefix.
 func typeWord(t reflect.Type) string { return strings.ToLower(t.Name()) }

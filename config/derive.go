@@ -1,11 +1,14 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // FromMap makes a tree of one layer out of values that came from elsewhere, such as a stored record; the name stands in
 // for the position of each ("stored record acme"). The values are copied.
 func FromMap(name string, values map[string]any) *Tree {
-	return newTree([]layer{{whole: Position{Layer: name}, root: deepCopy(values).(map[string]any)}})
+	return newTree([]layer{{whole: Position{Layer: name}, root: copyObject(values)}})
 }
 
 // Overlay gives a new tree in which the layers of the others lie above this tree's, in the order given: the effective
@@ -23,13 +26,13 @@ func (t *Tree) Overlay(over ...*Tree) *Tree {
 // is no object. Values keep their sources.
 func (t *Tree) Sub(path ...string) *Tree {
 	var layers []layer
-	for i := len(t.layers) - 1; i >= 0; i-- {
-		sub, said := t.layers[i].sub(path)
+	for _, l := range slices.Backward(t.layers) {
+		sub, said := l.sub(path)
 		if said && sub.root == nil {
 			break // not an object here: what lies below was replaced
 		}
 		if said {
-			layers = append([]layer{sub}, layers...)
+			layers = slices.Insert(layers, 0, sub)
 		}
 	}
 	if t.Map(path...) == nil {

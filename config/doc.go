@@ -14,5 +14,7 @@
 // that set the value. Keys may contain dots (names of instances) and colons (names of onions), so a path is a list of
 // keys everywhere; only messages join them by dots.
 //
+// [Watch] loads it all again when the files change.
+//
 // Instances are files too (contract D3): instances/<name>.yaml, default.yaml for the instance called "".
 package config

@@ -161,8 +161,7 @@ func instanceName(base string) string {
 
 // reason is what the system says, without the operation and the path that os puts before it.
 func reason(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err.Error()
 	}
 	return err.Error()

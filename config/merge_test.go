@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -91,9 +92,7 @@ func plainMerge(low, high any) any {
 		return high
 	}
 	out := map[string]any{}
-	for key, value := range a {
-		out[key] = value
-	}
+	maps.Copy(out, a)
 	for key, value := range b {
 		if old, ok := out[key]; ok {
 			value = plainMerge(old, value)

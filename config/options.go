@@ -35,6 +35,13 @@ type Options struct {
 	Environ []string
 }
 
+func (o Options) dir() string {
+	if o.Dir == "" {
+		return "config"
+	}
+	return o.Dir
+}
+
 // choice is what the options and the environment come to.
 type choice struct {
 	dir, mode, flavor string
@@ -50,10 +57,7 @@ func (o Options) resolve() (choice, Errors) {
 	if environ == nil {
 		environ = os.Environ()
 	}
-	c := choice{dir: o.Dir, env: environment(environ)}
-	if c.dir == "" {
-		c.dir = "config"
-	}
+	c := choice{dir: o.dir(), env: environment(environ)}
 	modes := []string{ModeDev, ModeTest, ModeProd}
 	var errs Errors
 	pick := func(option, given, variable, fallback, rule string, good func(string) bool) string {

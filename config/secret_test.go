@@ -36,7 +36,7 @@ func TestSecretNeverPrints(t *testing.T) {
 	h := holder{Pass: secret, Ptr: &secret, List: []Secret{secret}, Named: map[string]Secret{"a": secret}}
 	h.deep.unexported = secret
 	var out bytes.Buffer
-	for _, verb := range strings.Split("v +v #v s q x X d c U t b o e f g p T", " ") {
+	for verb := range strings.SplitSeq("v +v #v s q x X d c U t b o e f g p T", " ") {
 		for _, value := range []any{secret, &secret, h, &h, h.List, h.Named, []any{secret}, fmt.Errorf("wrapped: %v", secret)} {
 			fmt.Fprintf(&out, "%"+verb+" %10"+strings.TrimPrefix(strings.TrimPrefix(verb, "+"), "#")+"\n", value, value)
 		}

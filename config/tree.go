@@ -33,7 +33,7 @@ type layer struct {
 }
 
 // Read implements koanf.Provider. The copy keeps koanf, which merges in place, off the layer's own values.
-func (l layer) Read() (map[string]any, error) { return deepCopy(l.root).(map[string]any), nil }
+func (l layer) Read() (map[string]any, error) { return copyObject(l.root), nil }
 
 // ReadBytes implements koanf.Provider.
 func (l layer) ReadBytes() ([]byte, error) { return nil, errors.New("config: layers are read parsed") }
@@ -133,12 +133,12 @@ func (t *Tree) Paths() [][]string {
 
 func walk(object map[string]any, path []string, leaf func([]string, any)) {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
-		child := append(path[:len(path):len(path)], key)
+		at := child(path, key)
 		if inner, ok := object[key].(map[string]any); ok && len(inner) > 0 {
-			walk(inner, child, leaf)
+			walk(inner, at, leaf)
 			continue
 		}
-		leaf(child, object[key])
+		leaf(at, object[key])
 	}
 }
 
@@ -166,10 +166,10 @@ type claimTree map[string]claimTree
 
 func (t *Tree) unclaimed(object map[string]any, path []string, claims claimTree, errs *Errors) {
 	for key, value := range object {
-		child := append(path[:len(path):len(path)], key)
+		at := child(path, key)
 		inner, known := claims[key]
 		if key == "" || !known {
-			*errs = append(*errs, &Error{At: t.Source(child...), Path: child, Message: unknownKey(key, slices.Collect(maps.Keys(claims)))})
+			*errs = append(*errs, &Error{At: t.Source(at...), Path: at, Message: unknownKey(key, slices.Collect(maps.Keys(claims)))})
 			continue
 		}
 		if inner[""] != nil {
@@ -177,10 +177,10 @@ func (t *Tree) unclaimed(object map[string]any, path []string, claims claimTree,
 		}
 		below, ok := value.(map[string]any)
 		if !ok {
-			*errs = append(*errs, &Error{At: t.Source(child...), Path: child, Message: "must be an object, is " + kindOf(value)})
+			*errs = append(*errs, &Error{At: t.Source(at...), Path: at, Message: "must be an object, is " + kindOf(value)})
 			continue
 		}
-		t.unclaimed(below, child, inner, errs)
+		t.unclaimed(below, at, inner, errs)
 	}
 }
 
@@ -225,11 +225,7 @@ func lookup(value any, path []string) (any, bool) {
 func deepCopy(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, inner := range v {
-			out[key] = deepCopy(inner)
-		}
-		return out
+		return copyObject(v)
 	case []any:
 		out := make([]any, len(v))
 		for i, inner := range v {
@@ -239,3 +235,14 @@ func deepCopy(value any) any {
 	}
 	return value
 }
+
+func copyObject(object map[string]any) map[string]any {
+	out := make(map[string]any, len(object))
+	for key, value := range object {
+		out[key] = deepCopy(value)
+	}
+	return out
+}
+
+// child is the path one step further. It shares no memory that a brother's could overwrite.
+func child(path []string, step string) []string { return append(slices.Clip(path), step) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,7 +18,10 @@ var rules = sync.OnceValue(func() *validator.Validate {
 		name, _, _ := strings.Cut(f.Tag.Get("koanf"), ",")
 		return name
 	})
-	v.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(Secret).Reveal() }, Secret{})
+	v.RegisterCustomTypeFunc(func(v reflect.Value) any {
+		secret, _ := reflect.TypeAssert[Secret](v)
+		return secret.Reveal()
+	}, Secret{})
 	return v
 })
 
@@ -38,7 +42,7 @@ func (d *decoder) validate(v reflect.Value, path []string) error {
 	undecoded := d.errs
 	for _, fe := range found {
 		w := follow(v.Type(), fe.Namespace())
-		at := append(path[:len(path):len(path)], w.path...)
+		at := slices.Concat(path, w.path)
 		if !judged(undecoded, at) {
 			d.fail(at, "%s", sentence(fe, w, at, d.tree.Has(at...)))
 		}
@@ -120,8 +124,7 @@ func follow(t reflect.Type, namespace string) way {
 
 // fieldNamed finds a field by its key; named is false for an embedded struct, which is no step of the path.
 func fieldNamed(t reflect.Type, name string) (f reflect.StructField, named bool) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		key, _, _ := strings.Cut(f.Tag.Get("koanf"), ",")
 		if lends(f) && f.Name == name {
 			return f, false

@@ -73,6 +73,13 @@ func TestValidateWhatIsAbsent(t *testing.T) {
 			Port int `koanf:"port" validate:"required"`
 		} `koanf:"listen"`
 	}
+	var token struct {
+		Pass  Secret   `koanf:"pass" validate:"required"`
+		Empty Secret   `koanf:"a" validate:"required"`
+		Given []Secret `koanf:"given" validate:"dive,required"`
+	}
+	wantLines(t, FromMap("record", map[string]any{"a": "", "given": []any{"x", ""}}).Decode(&token),
+		"record: a: must not be empty", "record: given[1]: must not be empty", "record: pass: must be given")
 	var s section
 	wantLines(t, c.Decode(&s, "server"),
 		"config/config.yaml:2: server.keys: must be given", "config/config.yaml:3: server.listen.port: must be given")

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -29,14 +30,14 @@ func parseYAML(at Position, data []byte) (layer, Errors) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, next yaml.Node
-	if err := dec.Decode(&doc); err == io.EOF {
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return out, nil
 	} else if err != nil {
 		b.syntax(err, data)
 		return out, b.errs
 	}
 	switch err := dec.Decode(&next); {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 	case err != nil:
 		b.syntax(err, data)
 	default:
@@ -82,17 +83,17 @@ func (b *yamlBuilder) value(n *yaml.Node, path []string) any {
 	case n.Kind == yaml.MappingNode && n.ShortTag() == "!!map":
 		out := map[string]any{}
 		for _, p := range b.pairs(n, path) {
-			child := append(path[:len(path):len(path)], p.name)
-			b.note(p.key, child)
-			out[p.name] = b.value(p.value, child)
+			at := child(path, p.name)
+			b.note(p.key, at)
+			out[p.name] = b.value(p.value, at)
 		}
 		return out
 	case n.Kind == yaml.SequenceNode && n.ShortTag() == "!!seq":
 		out := make([]any, len(n.Content))
 		for i, item := range n.Content {
-			child := append(path[:len(path):len(path)], stepOf(i))
-			b.note(item, child)
-			out[i] = b.value(item, child)
+			at := child(path, stepOf(i))
+			b.note(item, at)
+			out[i] = b.value(item, at)
 		}
 		return out
 	case n.Kind == yaml.ScalarNode:
@@ -154,7 +155,7 @@ func (b *yamlBuilder) pairs(n *yaml.Node, path []string) []yamlPair {
 			continue
 		}
 		if line, ok := first[key.Value]; ok {
-			b.fail(key.Line, key.Column, append(path[:len(path):len(path)], key.Value),
+			b.fail(key.Line, key.Column, child(path, key.Value),
 				"the key is given twice, first on line %d", line)
 			continue
 		}
@@ -190,9 +191,10 @@ func (b *yamlBuilder) merged(n *yaml.Node, path []string) []yamlPair {
 			out = append(out, b.merged(item, path)...)
 		}
 		return out
+	default:
+		b.fail(n.Line, n.Column, path, "<< merges objects only")
+		return nil
 	}
-	b.fail(n.Line, n.Column, path, "<< merges objects only")
-	return nil
 }
 
 var (
