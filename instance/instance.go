@@ -34,7 +34,12 @@ type Instance struct {
 // Config is the effective configuration: application, static instance, stored
 // record, low to high (contract D3). Each value knows its source. The tree is
 // merged on first use and shared by all callers.
-func (i *Instance) Config() *config.Tree { return i.config() }
+func (i *Instance) Config() *config.Tree {
+	if i.config == nil { // made by hand, in a test
+		return config.FromMap("no configuration", nil)
+	}
+	return i.config()
+}
 
 // Fault says why the stored config of the instance's record is not in force, nil
 // if it is. The last good one is in force then, or none.

@@ -392,6 +392,17 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
+// Tests of other packages make instances by hand.
+func TestInstanceMadeByHand(t *testing.T) {
+	inst := &instance.Instance{Name: "acme"}
+	if err := inst.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if inst.Config().Has("onions") || inst.Fault() != nil {
+		t.Error("an instance made by hand has a configuration or a fault")
+	}
+}
+
 func TestLookupAllocs(t *testing.T) {
 	f := newFixture(t, load(t, twoTenants()), instance.Options{})
 	ctx := t.Context()

@@ -37,7 +37,7 @@ type startup struct {
 // first time. The first caller starts them; a caller whose ctx is done waits no
 // longer, and the hooks go on. The error is ctx's, or that of a hook.
 func (i *Instance) Ready(ctx context.Context) error {
-	if len(i.life.starters) == 0 || i.slot == nil || i.slot.startup.done.Load() {
+	if i.slot == nil || len(i.life.starters) == 0 || i.slot.startup.done.Load() {
 		return nil
 	}
 	_, err := i.slot.startup.begin(i).wait(ctx) //nolint:contextcheck // the hooks go on when this caller has left

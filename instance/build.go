@@ -1,0 +1,76 @@
+package instance
+
+import (
+	"cmp"
+	"log/slog"
+)
+
+// build makes the instance of the record that a slot holds; nil if it holds none
+// any more. It computes only, so a stampede to a new instance does the work once.
+func (m *Manager) build(name string, s *slot) (*Instance, error) {
+	m.building.Lock()
+	defer m.building.Unlock()
+	if inst := m.find(name); inst != nil {
+		return inst, nil
+	}
+	rec := s.rec.Load()
+	if rec == nil {
+		return nil, nil //nolint:nilnil // see above
+	}
+	static := m.statics[name]
+	o, fault, err := m.effective(name, static, s, rec)
+	if err != nil {
+		return nil, err
+	}
+	if fault != nil {
+		m.life.logger.Error("the stored config of an instance is refused; the last good one stays in force",
+			"instance", name, "error", fault)
+	}
+	inst := &Instance{
+		Name: name, ID: rec.ID, Title: rec.Title, Disabled: rec.Disabled, Isolate: rec.Isolate,
+		Set: o.set, config: o.config, fault: fault, slot: s, rec: rec, life: m.life,
+	}
+	if static != nil {
+		inst.stateOver(static, m.life.logger)
+	}
+	return m.keep(inst), nil
+}
+
+// stateOver lets what the configuration states of an instance win over its
+// record, but for the id: data is stored under the record's.
+func (i *Instance) stateOver(s *Static, logger *slog.Logger) {
+	i.Title = cmp.Or(s.Title, i.Title)
+	if s.Isolate != nil {
+		i.Isolate = *s.Isolate
+	}
+	if s.ID != 0 && s.ID != i.ID {
+		logger.Warn("the record of an instance has another id than its configuration; the record's is used",
+			"instance", i.Name, "recordID", i.ID, "configuredID", s.ID, "configured", s.Where)
+	}
+}
+
+// effective gives the options of an instance with the stored config of its
+// record. If that is refused, fault says why, and the options are those of the
+// last good one, or of none. The error says that there are no options at all:
+// the application's own do not hold for an instance of this name.
+func (m *Manager) effective(name string, static *Static, s *slot, rec *Record) (o options, fault, err error) {
+	o, fault = m.optionsWith(name, static, rec.Config)
+	if fault == nil {
+		s.good.Store(&rec.Config)
+		return o, nil, nil
+	}
+	if good := s.good.Load(); good != nil {
+		if o, err = m.optionsWith(name, static, *good); err == nil {
+			return o, fault, nil
+		}
+	}
+	o, err = m.optionsWith(name, static, nil)
+	return o, fault, err
+}
+
+func (m *Manager) optionsWith(name string, static *Static, stored []byte) (options, error) {
+	if len(stored) == 0 && static != nil {
+		return m.checked[name], nil
+	}
+	return m.cfg.optionsOf(name, static, stored)
+}
