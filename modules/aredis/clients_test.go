@@ -215,7 +215,7 @@ func TestTimeout(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	const timeout = 100 * time.Millisecond
-	call := func(c *Client, ctx context.Context) error { return c.Redis.Incr(ctx, "n").Err() } //nolint:revive // ctx is what varies
+	call := func(c *Client, ctx context.Context) error { return c.Redis.Incr(ctx, "n").Err() }
 	pipeline := func(c *Client, ctx context.Context) error {
 		_, err := c.Redis.Pipelined(ctx, func(p redis.Pipeliner) error { p.Incr(ctx, "n"); p.Incr(ctx, "m"); return nil })
 		return err

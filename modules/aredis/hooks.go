@@ -109,7 +109,7 @@ func (dials) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
 		if err != nil {
-			return unmade{err}, nil
+			return unmade{err}, nil //nolint:nilerr // the error is told by the connection
 		}
 		return conn, nil
 	}

@@ -27,7 +27,7 @@ type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 func (s settings) single(dial dialer) *redis.Options {
 	return &redis.Options{
 		Addr: net.JoinHostPort(*s.Host, strconv.Itoa(*s.Port)), Dialer: dial,
-		Username: value(s.Username), Password: s.Password.reveal(), DB: *s.DB, TLSConfig: s.tls,
+		Username: value(s.Username), Password: revealed(s.Password), DB: *s.DB, TLSConfig: s.tls,
 
 		MaxRetries: s.maxRetries(), ContextTimeoutEnabled: true,
 		DialTimeout: s.dialTimeout(), DialerRetries: 1, ReadTimeout: s.timeout(), WriteTimeout: s.timeout(),
@@ -44,7 +44,7 @@ func (s settings) single(dial dialer) *redis.Options {
 func (s settings) cluster() *redis.ClusterOptions {
 	return &redis.ClusterOptions{
 		Addrs: s.Nodes, DisableRoutingPolicies: true,
-		Username: value(s.Username), Password: s.Password.reveal(), TLSConfig: s.tls,
+		Username: value(s.Username), Password: revealed(s.Password), TLSConfig: s.tls,
 
 		MaxRetries: s.maxRetries(), ContextTimeoutEnabled: true,
 		DialTimeout: s.dialTimeout(), DialerRetries: 1, ReadTimeout: s.timeout(), WriteTimeout: s.timeout(),
@@ -57,8 +57,8 @@ func (s settings) cluster() *redis.ClusterOptions {
 func (s settings) failover() *redis.FailoverOptions {
 	return &redis.FailoverOptions{
 		SentinelAddrs: s.Sentinels, MasterName: *s.Name,
-		SentinelUsername: value(s.SentinelUsername), SentinelPassword: s.SentinelPassword.reveal(),
-		Username: value(s.Username), Password: s.Password.reveal(), DB: *s.DB, TLSConfig: s.tls,
+		SentinelUsername: value(s.SentinelUsername), SentinelPassword: revealed(s.SentinelPassword),
+		Username: value(s.Username), Password: revealed(s.Password), DB: *s.DB, TLSConfig: s.tls,
 
 		MaxRetries: s.maxRetries(), ContextTimeoutEnabled: true,
 		DialTimeout: s.dialTimeout(), DialerRetries: 1, ReadTimeout: s.timeout(), WriteTimeout: s.timeout(),

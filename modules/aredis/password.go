@@ -13,8 +13,8 @@ type Password string
 // Reveal gives the text itself, to be handed to Redis and to nothing that prints.
 func (p Password) Reveal() string { return string(p) }
 
-// reveal gives the text of a password that may not have been said.
-func (p *Password) reveal() string {
+// revealed gives the text of a password that may not have been said.
+func revealed(p *Password) string {
 	if p == nil {
 		return ""
 	}

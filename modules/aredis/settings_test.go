@@ -74,7 +74,7 @@ func TestMerge(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := all[tt.client]
-			got := where{nodes: strings.Join(s.Nodes, " "), sents: strings.Join(s.Sentinels, " "), name: value(s.Name), user: value(s.Username), pw: s.Password.reveal()}
+			got := where{nodes: strings.Join(s.Nodes, " "), sents: strings.Join(s.Sentinels, " "), name: value(s.Name), user: value(s.Username), pw: revealed(s.Password)}
 			if s.Host != nil {
 				got.addr = s.single(nil).Addr
 			}
