@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -117,9 +118,8 @@ func (a *addresses) trusts(addr netip.Addr, hop int) bool {
 // hops counts the trusted hops passed, the peer included.
 func (a *addresses) walk(peer netip.Addr, lines []string) (addr netip.Addr, hops int) {
 	addr, hops = peer, 1
-	for i := len(lines) - 1; i >= 0; i-- {
-		line, more := lines[i], true
-		for more {
+	for _, line := range slices.Backward(lines) {
+		for more := true; more; {
 			var item string
 			item, line, more = cutLast(line)
 			next, ok := parseAddress(strings.Trim(item, " \t"))
@@ -202,9 +202,8 @@ func (o *origin) forwarded(header http.Header, hops int) {
 // if there are fewer; "" if there is none.
 func elementFromRight(lines []string, n int) string {
 	item := ""
-	for i := len(lines) - 1; i >= 0; i-- {
-		line, more := lines[i], true
-		for more {
+	for _, line := range slices.Backward(lines) {
+		for more := true; more; {
 			item, line, more = cutLast(line)
 			if n--; n == 0 {
 				return strings.Trim(item, " \t")

@@ -24,8 +24,8 @@ func counted(n int) ProxyConfig {
 func TestAddress(t *testing.T) {
 	off := DefaultProxyConfig()
 	ten := proxied("10.0.0.0/8", "fd00::/8")
-	real := proxied("10.0.0.0/8")
-	real.Header = "x-real-ip"
+	single := proxied("10.0.0.0/8")
+	single.Header = "x-real-ip"
 	tests := []struct {
 		name, peer string
 		cfg        ProxyConfig
@@ -69,7 +69,7 @@ func TestAddress(t *testing.T) {
 		{"one counted hop", "9.9.9.9:1", counted(1), []string{"6.6.6.6, 1.2.3.4"}, "1.2.3.4"},
 		{"two counted hops", "9.9.9.9:1", counted(2), []string{"6.6.6.6, 1.2.3.4, 8.8.8.8"}, "1.2.3.4"},
 		{"fewer than counted", "9.9.9.9:1", counted(3), []string{"1.2.3.4"}, "1.2.3.4"},
-		{"another header", "10.0.0.1:1", real, nil, "7.7.7.7"},
+		{"another header", "10.0.0.1:1", single, nil, "7.7.7.7"},
 		{"too long an element", "10.0.0.1:1", ten, []string{"1.2.3.4, " + strings.Repeat("1", 100)}, "10.0.0.1"},
 		{"thousands of elements", "10.0.0.1:1", ten, []string{strings.Repeat("1.2.3.4, ", 5000) + "5.5.5.5"}, "5.5.5.5"},
 		{"thousands of trusted elements", "10.0.0.1:1", ten, []string{"1.2.3.4" + strings.Repeat(", 10.0.0.7", 5000)}, "10.0.0.7"},

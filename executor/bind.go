@@ -103,8 +103,7 @@ type compiler struct {
 }
 
 func (c *compiler) structure(t reflect.Type, base uintptr) {
-	for i := range t.NumField() {
-		sf := t.Field(i)
+	for sf := range t.Fields() {
 		tagged := tagsOf(sf)
 		if sf.Anonymous && len(tagged) == 0 && sf.Type.Kind() == reflect.Struct {
 			c.structure(sf.Type, base+sf.Offset)
@@ -166,8 +165,9 @@ func takesName(s onion.Source) bool {
 	switch s {
 	case onion.SourceParam, onion.SourceQuery, onion.SourceHeader, onion.SourceField:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 func lowerFirst(s string) string {
@@ -204,35 +204,34 @@ func (c *compiler) source(f *field) (err error) {
 
 // ownSetter stores what the executor itself has to give.
 func ownSetter(s onion.Source, t reflect.Type) (func(context.Context, *onion.Call, unsafe.Pointer), error) {
-	type setter = func(context.Context, *onion.Call, unsafe.Pointer)
 	var want string
 	switch s {
 	case onion.SourceIP:
 		switch {
 		case t.Kind() == reflect.String:
-			return setter(func(_ context.Context, c *onion.Call, p unsafe.Pointer) { store(p, c.IP()) }), nil
+			return func(_ context.Context, c *onion.Call, p unsafe.Pointer) { store(p, c.IP()) }, nil
 		case t == reflect.TypeFor[netip.Addr]():
-			return setter(func(_ context.Context, c *onion.Call, p unsafe.Pointer) { store(p, c.Addr) }), nil
+			return func(_ context.Context, c *onion.Call, p unsafe.Pointer) { store(p, c.Addr) }, nil
 		}
 		want = "string or netip.Addr"
 	case onion.SourceUser:
 		switch t {
 		case reflect.TypeFor[*passport.Passport]():
-			return setter(func(_ context.Context, c *onion.Call, p unsafe.Pointer) { store(p, passport.Of(c)) }), nil
+			return func(_ context.Context, c *onion.Call, p unsafe.Pointer) { store(p, passport.Of(c)) }, nil
 		case reflect.TypeFor[passport.User]():
-			return setter(func(_ context.Context, c *onion.Call, p unsafe.Pointer) { store(p, passport.Of(c).User) }), nil
+			return func(_ context.Context, c *onion.Call, p unsafe.Pointer) { store(p, passport.Of(c).User) }, nil
 		}
 		want = "*passport.Passport or passport.User"
 	default:
 		switch t {
 		case reflect.TypeFor[*http.Request]():
-			return setter(func(ctx context.Context, c *onion.Call, p unsafe.Pointer) {
+			return func(ctx context.Context, c *onion.Call, p unsafe.Pointer) {
 				if c.Request != nil {
 					store(p, c.Request.WithContext(ctx))
 				}
-			}), nil
+			}, nil
 		case reflect.TypeFor[*onion.Call]():
-			return setter(func(_ context.Context, c *onion.Call, p unsafe.Pointer) { store(p, c) }), nil
+			return func(_ context.Context, c *onion.Call, p unsafe.Pointer) { store(p, c) }, nil
 		}
 		want = "*http.Request or *onion.Call"
 	}

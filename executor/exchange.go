@@ -134,7 +134,7 @@ func boundary(next onion.Next) onion.Next {
 			return value, nil
 		}
 		exchangeOf(c).finish(ctx, c, value, err)
-		return nil, nil //nolint:nilnil // it is written
+		return nil, nil
 	}
 }
 

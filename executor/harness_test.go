@@ -3,7 +3,6 @@ package executor
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -239,15 +238,6 @@ func signIn(_ context.Context, c *onion.Call) (onion.Verdict, error) {
 		passport.Set(c, &passport.Passport{User: passport.User{ID: passport.NumberID(7), Name: name, Activated: true}})
 	}
 	return onion.Pass, nil
-}
-
-func jsonOf(t *testing.T, v any) string {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
 }
 
 var errSecret = errors.New("the secret cause")

@@ -151,8 +151,7 @@ type jsonField struct {
 
 func jsonFields(t reflect.Type) []jsonField {
 	var list []jsonField
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
 			for _, inner := range jsonFields(f.Type) {

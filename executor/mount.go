@@ -65,7 +65,7 @@ func (m *mounted) covers(path string) bool {
 		var text string
 		text, rest, more = strings.Cut(rest, "/")
 		if strings.IndexByte(text, '%') >= 0 {
-			text, _ = unescape(text) //nolint:errcheck // the router has decoded the path
+			text, _ = unescape(text) // the router has decoded it all
 		}
 		if text != want {
 			return false

@@ -50,7 +50,7 @@ type preference struct {
 // the same wildcard) are not above each other.
 func (p preference) above(other preference) bool {
 	switch {
-	case p.q != other.q: //nolint:staticcheck // both come from the same texts
+	case p.q != other.q:
 		return p.q > other.q
 	case p.specificity != other.specificity:
 		return p.specificity > other.specificity

@@ -97,6 +97,7 @@ func serializeQuery(query []Pair) (string, error) {
 			scalars = append(scalars, field)
 		case objectValue:
 			objects = append(objects, field)
+		case noValue:
 		}
 	}
 	return strings.Join(append(scalars, objects...), "&"), nil

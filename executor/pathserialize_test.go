@@ -38,13 +38,13 @@ func TestPathSerializeVectors(t *testing.T) {
 	}
 	var file struct {
 		Cases []struct {
-			Path    string
+			Path    string `json:"path"`
 			Options struct {
-				Params map[string]any
-				Query  orderedPairs
-			}
-			Want string
-		}
+				Params map[string]any `json:"params"`
+				Query  orderedPairs   `json:"query"`
+			} `json:"options"`
+			Want string `json:"want"`
+		} `json:"cases"`
 	}
 	if err := json.Unmarshal(raw, &file); err != nil {
 		t.Fatal(err)

@@ -125,7 +125,7 @@ func renderJSON(e *onion.Error, production bool) *onion.Reply {
 	defer putBuffer(b)
 	if _, err := b.encode(errorBody{Code: code, Message: message, Errors: e.Errors}); err != nil {
 		// A path that holds what JSON cannot: the list is in the message.
-		_, _ = b.encode(errorBody{Code: code, Message: message}) //nolint:errcheck // two texts
+		_, _ = b.encode(errorBody{Code: code, Message: message})
 	}
 	return &onion.Reply{Status: e.Status, ContentType: typeJSON, Body: append([]byte(nil), b.Bytes()...)}
 }

@@ -117,7 +117,7 @@ func (x *exchange) send(c *onion.Call, status int, contentType string, body []by
 	w.WriteHeader(status)
 	if len(body) > 0 && c.Method != http.MethodHead {
 		// Whoever went away while we wrote is not interested in the error.
-		_, _ = w.Write(body) //nolint:errcheck // see above
+		_, _ = w.Write(body)
 	}
 	return nil
 }
