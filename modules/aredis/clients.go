@@ -22,7 +22,7 @@ import (
 //     earlier: waiting for a connection, connecting, signing in, redirects and the reply together. Excepted are commands that
 //     block at the server (BLPOP, XREAD...) and subscriptions.
 //   - While retries is 0, as it always is for the limiter, no command is sent again whose outcome is not known (contract A7).
-//     After MOVED or ASK it is sent to the node that was named: the answer says that it was not executed.
+//     In a cluster it is sent to another node after MOVED, ASK and READONLY: they say that it was not executed.
 //   - Redis may be away when the client is made and come back at any time.
 type Client struct {
 	// Redis is a *redis.Client or, in a cluster, a *redis.ClusterClient. Do not close it.
