@@ -162,7 +162,7 @@ func (w *Watcher) load(ctx context.Context, force bool) {
 	// The watches come first: what changes after them, while the files are read, is an event again. Where they fail, so
 	// does the reading.
 	_ = w.follow(w.options.dir())
-	s, sum := readSettled(w.options)
+	s, sum := settled(func() *snapshot { return readFiles(w.options) })
 	if !force && sum == w.last || ctx.Err() != nil {
 		return
 	}
@@ -173,12 +173,12 @@ func (w *Watcher) load(ctx context.Context, force bool) {
 // A few tries are enough for anything but a directory that never rests, of which another event will come.
 const settleTries = 5
 
-// readSettled reads until two readings agree, because a swap of links may come between the reading of two files.
-func readSettled(o Options) (*snapshot, fingerprint) {
-	s := readFiles(o)
+// settled reads until two readings agree, because a swap of links may come between the reading of two files.
+func settled(read func() *snapshot) (*snapshot, fingerprint) {
+	s := read()
 	sum := s.sum()
 	for range settleTries {
-		again := readFiles(o)
+		again := read()
 		if next := again.sum(); next != sum {
 			s, sum = again, next
 			continue

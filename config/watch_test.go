@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"go.uber.org/goleak"
 )
 
@@ -98,6 +99,13 @@ func (w *watched) want(want string, between ...string) {
 			w.t.Fatalf("onChange told %q, want %q", got, want)
 		}
 	}
+}
+
+// begun waits until the look at the beginning is over, so that what comes now is seen as events.
+func (w *watched) begun() {
+	w.t.Helper()
+	w.Reload()
+	w.next()
 }
 
 func rename(t *testing.T, from, to string) {
@@ -200,6 +208,7 @@ func TestWatchLinks(t *testing.T) {
 	t.Run("a file behind a link", func(t *testing.T) {
 		symlink(t, "../elsewhere/real", "config/config.yaml")
 		w := watchDir(t)
+		w.begun()
 		replace(t, "elsewhere/real", "v: 2")
 		w.want("v=2")
 		writeFile(t, "elsewhere/real", "v: 3")
@@ -212,6 +221,7 @@ func TestWatchLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := watchConfig(t, c)
+		w.begun()
 		symlink(t, "releases/2", "next")
 		rename(t, "next", "current")
 		w.want("v=2")
@@ -227,6 +237,7 @@ func TestWatchDirectoryGoesAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := watchConfig(t, c)
+	w.begun()
 	rename(t, "a/b", "gone")
 	w.want("error: a/b/config: the configuration's directory cannot be read: no such file or directory")
 	rename(t, "gone", "a/b")
@@ -377,10 +388,37 @@ func TestSameBytesAreNoChange(t *testing.T) {
 	}
 }
 
+func TestSettled(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		texts []string // what reading after reading finds, the last one from then on
+		want  string
+		reads int
+	}{
+		{"at rest", []string{"new"}, "new", 2},
+		{"a swap between two files", []string{"half", "new"}, "new", 3},
+		{"two swaps", []string{"old", "half", "new"}, "new", 4},
+		{"never at rest", []string{"1", "2", "3", "4", "5", "6", "7", "8"}, "6", 6},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			reads := 0
+			s, sum := settled(func() *snapshot {
+				text := tc.texts[min(reads, len(tc.texts)-1)]
+				reads++
+				return &snapshot{files: []file{{data: []byte(text)}}}
+			})
+			if got := string(s.files[0].data); got != tc.want || reads != tc.reads || sum != s.sum() {
+				t.Errorf("%q after %d readings, want %q after %d", got, reads, tc.want, tc.reads)
+			}
+		})
+	}
+}
+
 func TestWatchSurvivesItsOwnTrouble(t *testing.T) {
 	inDir(t, map[string]string{"config/config.yaml": "v: 1"})
 	w := watchDir(t)
 	for n := 2; n < 5; n++ {
+		w.fs.Errors <- fsnotify.ErrEventOverflow // not told, there is nothing to be done about it
 		w.fs.Errors <- errors.New("no more watches")
 		w.want("error: config: watching: no more watches")
 		replace(t, "config/config.yaml", fmt.Sprint("v: ", n))
