@@ -16,7 +16,7 @@ test: ## every test, with the race detector, against a real redis-server
 lint: $(GOLANGCI) ## gofmt, go vet and golangci-lint
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
-	$(GOLANGCI) run
+	$(GOLANGCI) run --allow-parallel-runners
 
 .PHONY: bench
 bench: ## every benchmark, without the tests
