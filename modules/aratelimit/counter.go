@@ -98,17 +98,17 @@ func (r *redisCounter) do(ctx context.Context, command, script, key string, wind
 func parseReply(reply any) (Count, error) {
 	list, ok := reply.([]any)
 	if !ok || len(list) != 2 {
-		return Count{}, wrongReply
+		return Count{}, errReply
 	}
 	n, okN := list[0].(int64)
 	ttl, okTTL := list[1].(int64)
 	if !okN || !okTTL || n < 1 || ttl < 0 {
-		return Count{}, wrongReply
+		return Count{}, errReply
 	}
 	return Count{N: n, TTL: ttl}, nil
 }
 
-var wrongReply = &failure{class: classProtocol, text: "the counter script gave another reply than a count and a TTL"}
+var errReply = &failure{class: classProtocol, text: "the counter script gave another reply than a count and a TTL"}
 
 func isNoScript(err error) bool {
 	return err != nil && (errors.Is(err, redis.ErrNoScript) || redis.HasErrorPrefix(err, "NOSCRIPT"))

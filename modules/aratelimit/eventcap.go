@@ -55,7 +55,6 @@ func (c *eventCap) admit(k eventKey) bool {
 	var due map[eventKey]*tally
 	if second != c.second {
 		due, c.tallies, c.second = c.tallies, map[eventKey]*tally{}, second
-		c.disarm()
 	}
 	t := c.tallies[k]
 	if t == nil && len(c.tallies) >= maxEventKeys {
@@ -85,18 +84,14 @@ func (c *eventCap) arm() {
 	}
 }
 
-func (c *eventCap) disarm() {
-	if c.timer != nil {
-		c.timer.Stop()
-		c.timer = nil
-	}
-}
-
 // flush reports what was suppressed so far. The second goes on: what has passed
 // in it still counts.
 func (c *eventCap) flush() {
 	c.mu.Lock()
-	c.disarm()
+	if c.timer != nil {
+		c.timer.Stop()
+		c.timer = nil
+	}
 	due := map[eventKey]*tally{}
 	for k, t := range c.tallies {
 		if t.suppressed > 0 {

@@ -77,7 +77,7 @@ func (e *events) emit(ctx context.Context, o outcome, s *source, instance string
 	if o == redisError {
 		attrs = append(attrs, slog.String(attrClass, string(failed)))
 	}
-	e.logger.LogAttrs(ctx, slog.LevelWarn, messageOf[o], attrs...)
+	e.logger.LogAttrs(ctx, slog.LevelWarn, messageOf[o], attrs...) //nolint:sloglint // one of the constants above
 }
 
 // appendWhere keeps the two kinds of events apart: those of the aggregate carry

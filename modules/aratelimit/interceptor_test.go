@@ -147,6 +147,29 @@ func TestInterceptorKeys(t *testing.T) {
 	}
 }
 
+// A chain belongs to one route; even if it did not, keys would be right.
+func TestInterceptorKeysByRoute(t *testing.T) {
+	var keys []string
+	counter := counterFunc(func(_ context.Context, key string, _ int64) (Count, error) {
+		keys = append(keys, key)
+		return Count{N: 1}, nil
+	})
+	b := newBench(t, counter, clockAt(atMs), 0)
+	run := b.interceptor(t, policy(nil), pass)
+	other := *testRoute
+	other.Method, other.Action = http.MethodPut, "put"
+	for _, route := range []*onion.RouteInfo{testRoute, &other, testRoute} {
+		c := testCall()
+		c.Route = route
+		if _, err := run(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if keys[0] != keys[2] || !strings.Contains(keys[1], ":demo-student.controller.student%3Aput:put%3A") {
+		t.Errorf("keys\n%s", strings.Join(keys, "\n"))
+	}
+}
+
 // Contract E1 and E2: one line for each decision against a request.
 func TestInterceptorEvents(t *testing.T) {
 	common := func(m map[string]any) map[string]any {

@@ -69,6 +69,13 @@ func (l *logBuffer) text() string {
 	return l.buf.String()
 }
 
+// reset forgets what was logged so far.
+func (l *logBuffer) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf.Reset()
+}
+
 // lines are the log lines so far, without time and level.
 func (l *logBuffer) lines(t *testing.T) []map[string]any {
 	t.Helper()
@@ -167,7 +174,9 @@ func readVectors[T any](t *testing.T, name string) []T {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct{ Cases []T }
+	var file struct {
+		Cases []T `json:"cases"`
+	}
 	if err := json.Unmarshal(data, &file); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
