@@ -46,8 +46,8 @@ func WithMount(prefix string, h http.Handler) Option {
 	return func(o *options) { o.mounts = append(o.mounts, executor.Mount{Prefix: prefix, Handler: h}) }
 }
 
-// WithStore keeps the records of instances in a store; without it they are in
-// memory.
+// WithStore keeps the records of instances in a store; without it there are no
+// instances besides those of the configuration.
 func WithStore(s instance.Store) Option { return func(o *options) { o.store = s } }
 
 // WithInstanceName asks the application's own rule for the instance name first
@@ -73,9 +73,6 @@ func New(cfg *config.Config, modules []onion.Module, opts ...Option) (*App, erro
 	a := &App{cfg: cfg, modules: modules, state: &instance.State{}, options: options{logOutput: os.Stderr}}
 	for _, opt := range opts {
 		opt(&a.options)
-	}
-	if a.options.store == nil {
-		a.options.store = instance.NewMemoryStore()
 	}
 	if err := a.build(); err != nil {
 		return nil, err

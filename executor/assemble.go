@@ -88,7 +88,13 @@ func assembleAction(route *onion.RouteInfo, steps *onion.Steps) (onion.Next, err
 		return nil, err
 	}
 	a := arguments{binder: b, make: route.Handler.New, pipes: pipes, whole: steps.InputPipes}
-	invoke := route.Handler.Invoke
+	invoke := func(ctx context.Context, in any) (any, error) {
+		value, err := route.Handler.Invoke(ctx, in)
+		if err = realError(err); err != nil {
+			return nil, err
+		}
+		return value, nil
+	}
 	if len(steps.LocalMiddleware) == 0 {
 		return func(ctx context.Context, c *onion.Call) (any, error) {
 			in, err := a.collect(ctx, c)

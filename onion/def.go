@@ -31,6 +31,8 @@ type spec struct {
 	where  string
 	// onInput marks a pipe that sees the whole input once.
 	onInput bool
+	// mandatory forbids instances to decide whether the onion runs.
+	mandatory bool
 
 	outer    map[string]any // outer options that the definition sets
 	schema   *schema        // of O
@@ -69,6 +71,11 @@ func Disabled() DefOption { return func(s *spec) { s.outer[optEnable] = false } 
 // OnInput makes a pipe see the whole input of an action, once, after all its
 // arguments (SourceInput).
 func OnInput() DefOption { return func(s *spec) { s.onInput = true } }
+
+// Mandatory keeps instances from deciding whether the onion runs: enable, meta,
+// match and ignore in instance config or a stored record are refused. It is for
+// guards that a tenant must not be able to switch off (contract P4).
+func Mandatory() DefOption { return func(s *spec) { s.mandatory = true } }
 
 func nameList(names []Name) []any {
 	list := make([]any, len(names))

@@ -201,6 +201,9 @@ func (b *builder) addOnion(s *spec) {
 func (e *Engine) checkLayer(s *spec, l layer, warn func(string)) Errors {
 	var errs Errors
 	found := checkOuter(l.kind, l.patch)
+	if s.mandatory && (l.kind == LayerInstance || l.kind == LayerStored) {
+		found = append(found, checkMandatory(l.patch)...)
+	}
 	own := inner(l.patch)
 	if err := s.schema.decodePartial(own, newOptions(s)); err != nil {
 		found = append(found, problemsOf(err)...)

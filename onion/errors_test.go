@@ -172,3 +172,21 @@ func TestLayerAndSetChecks(t *testing.T) {
 		t.Errorf("set check: %v", err)
 	}
 }
+
+func TestInstancesCannotSwitchAMandatoryOnionOff(t *testing.T) {
+	module := Basic{ModuleName: "demo-student", ModuleOnions: []Onion{bodyOnion(), rateOnion(Mandatory())}, ModuleControllers: []Declaration{Code(pingController{})}}
+	in := testInput(module)
+	in.App = rateSettings(LayerApp, map[string]any{"enable": true})
+	e := mustBuild(t, in)
+	for option, value := range map[string]any{"enable": false, "meta": map[string]any{"mode": "dev"}, "match": "/x", "ignore": "/x"} {
+		for _, kind := range []LayerKind{LayerInstance, LayerStored} {
+			_, err := e.Set("a", false, rateSettings(kind, map[string]any{option: value}))
+			if err == nil || !strings.Contains(err.Error(), option+": an instance may not decide") {
+				t.Errorf("%v, %s: %v", kind, option, err)
+			}
+		}
+	}
+	if _, err := e.Set("a", false, rateSettings(LayerInstance, map[string]any{"rateLimit": map[string]any{"limit": 3}})); err != nil {
+		t.Errorf("its own options are the instance's: %v", err)
+	}
+}

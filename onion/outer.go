@@ -63,6 +63,17 @@ func checkOuter(kind LayerKind, patch map[string]any) problems {
 	return append(found, checkMeta(patch[optMeta])...)
 }
 
+// checkMandatory refuses what would let an instance switch an onion off.
+func checkMandatory(patch map[string]any) problems {
+	var found problems
+	for _, name := range []string{optEnable, optMeta, optMatch, optIgnore} {
+		if patch[name] != nil {
+			found = append(found, problem{[]string{name}, "an instance may not decide whether this onion runs"})
+		}
+	}
+	return found
+}
+
 func checkMeta(v any) problems {
 	if v == nil {
 		return nil

@@ -19,7 +19,7 @@ type Options struct {
 }
 
 // Guard is a-user:passport, the global guard that finds out who is calling. Its tag key is passport.
-var Guard = onion.Guard("a-user:passport", defaultOptions, buildGuard, onion.Global(), onion.Tag("passport")).CheckLayer(checkLayer)
+var Guard = onion.Guard("a-user:passport", defaultOptions, buildGuard, onion.Global(), onion.Mandatory(), onion.Tag("passport")).CheckLayer(checkLayer)
 
 func defaultOptions() Options {
 	return Options{Public: onion.Off, Activated: onion.On, CheckAuthToken: onion.On}
