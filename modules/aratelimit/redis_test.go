@@ -5,6 +5,7 @@ package aratelimit
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"strconv"
 	"sync"
@@ -363,3 +364,25 @@ func TestClassOfOtherErrors(t *testing.T) {
 
 // isDriverText tells errors that are known by their text alone.
 func isDriverText(err error) bool { return driverClass(err.Error()) != classOther }
+
+// The embedded server of development knows the script as well.
+func TestCounterOnEmbeddedServer(t *testing.T) {
+	clients, err := aredis.NewClients(onion.NewEnv("test", onion.ModeDev, "normal", slog.New(slog.DiscardHandler), nil), aredis.Config{Embedded: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := clients.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = clients.Stop(context.Background()) })
+	client, err := clients.Client(aredis.Limiter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &redisCounter{client: client.Redis, timeout: longMs * time.Millisecond}
+	for want := int64(1); want < 4; want++ { // the first loads the script
+		if n := incr(t, c, "k"); n.N != want || n.TTL < 1 || n.TTL > 60_000 {
+			t.Errorf("attempt %d: %+v", want, n)
+		}
+	}
+}
