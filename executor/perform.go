@@ -87,7 +87,8 @@ func (e *Executor) runtimeOf(c *onion.Call) *Runtime {
 
 // CallOptions say what NewCtx does not inherit.
 type CallOptions struct {
-	// Instance names the instance; nil inherits it.
+	// Instance names the instance; nil inherits it. A caller's passport does not
+	// go along to another instance: its users are not this one's.
 	Instance *string
 	// Locale is the language; empty inherits it.
 	Locale string
@@ -112,16 +113,23 @@ func (e *Executor) NewCtx(ctx context.Context, opts CallOptions) (context.Contex
 	} else if err := rt.enterInstance(ctx, c, *opts.Instance); err != nil {
 		return nil, err
 	}
+	if parent != nil && parent.Instance == c.Instance && parent.NoInstance == c.NoInstance {
+		passport.Inherit(parent, c)
+	}
 	return onion.WithCall(ctx, c), nil
 }
 
 // newCall makes a call inside another one, or outside any.
 func (rt *Runtime) newCall(ctx context.Context, parent *onion.Call) (*onion.Call, error) {
 	c := rt.inherit(parent)
+	if parent != nil {
+		passport.Inherit(parent, c)
+	}
 	return c, rt.inheritInstance(ctx, parent, c)
 }
 
-// inherit makes a call with what a parent has to give, save its instance.
+// inherit makes a call with what a parent has to give, save its instance and its
+// passport: a user of one instance is nobody in another.
 func (rt *Runtime) inherit(parent *onion.Call) *onion.Call {
 	x := &exchange{runtime: rt}
 	c := &x.call
@@ -130,7 +138,6 @@ func (rt *Runtime) inherit(parent *onion.Call) *onion.Call {
 	c.Set(exchangeKey{}, x)
 	if parent != nil {
 		c.Request, c.Host, c.Secure, c.Addr, c.Locale = parent.Request, parent.Host, parent.Secure, parent.Addr, parent.Locale
-		passport.Inherit(parent, c)
 	}
 	return c
 }

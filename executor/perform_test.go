@@ -116,6 +116,13 @@ func TestPerformAction(t *testing.T) {
 		if res := a.get("/api/t/other"); !strings.Contains(res.body, `"Instance":"=acme","Locale":"fr","IP":"127.0.0.1"`) {
 			t.Errorf("in another instance: %s", res.body)
 		}
+		// A user of one instance is nobody in another.
+		if res := a.get("/api/t/other", "X-User: kate"); strings.Contains(res.body, "kate") {
+			t.Errorf("the passport went along to another instance: %s", res.body)
+		}
+		if res := a.get("/api/t/other", "X-User: kate", "x-vona-instance-name: acme"); !strings.Contains(res.body, "kate") {
+			t.Errorf("the passport is lost within one instance: %s", res.body)
+		}
 	})
 	t.Run("dynamic options", func(t *testing.T) {
 		for want, onions := range map[int64]map[string]map[string]any{3: nil, 9: {"demo-x:limit": {"limit": 9}}} {
