@@ -43,7 +43,9 @@ func (a *App) provide(s sections) error {
 		if !ok {
 			continue
 		}
-		if err := p.Provide(a.env); err != nil {
+		var own faults
+		own.add(p.Provide(a.env))
+		for _, err := range own.list {
 			errs.add(fmt.Errorf("module %s: %w", m.Name(), err))
 		}
 	}

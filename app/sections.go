@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,6 +58,7 @@ func readSections(cfg *config.Config, modules []onion.Module) (sections, error) 
 	var errs faults
 	errs.add(cfg.Decode(&s.app, "app"))
 	errs.add(cfg.Decode(&s.server, "server"))
+	s.salvage(cfg)
 	errs.add(cfg.Decode(&s.proxy, "proxy"))
 	errs.add(cfg.Decode(&s.logger, "logger"))
 	if err := s.proxy.Check(); err != nil {
@@ -83,6 +85,22 @@ func readSections(cfg *config.Config, modules []onion.Module) (sections, error) 
 	}
 	errs.add(cfg.Unclaimed(known...))
 	return s, errs.err()
+}
+
+// salvage reads what modules need of sections that did not decode, so that they
+// do not complain of what is there.
+func (s *sections) salvage(cfg *config.Config) {
+	if name, _ := cfg.Get("app", "name"); s.app.Name == "" {
+		s.app.Name, _ = name.(string)
+	}
+	if list, _ := cfg.Get("server", "keys"); len(s.server.Keys) == 0 {
+		keys, _ := list.([]any)
+		for _, k := range keys {
+			if text, ok := k.(string); ok {
+				s.server.Keys = append(s.server.Keys, config.NewSecret(text))
+			}
+		}
+	}
 }
 
 // passportKeys are the server's keys as the passport takes them.
@@ -141,9 +159,15 @@ func isPlainList(err error, list []error) bool {
 	return err.Error() == strings.Join(lines, "\n")
 }
 
+// err is all faults, without those that a missing service would cause: with
+// other faults around, the service is missing because of one of them.
 func (f *faults) err() error {
 	if len(f.list) == 0 {
 		return nil
+	}
+	causes := slices.DeleteFunc(slices.Clone(f.list), func(err error) bool { return errors.Is(err, onion.ErrNoService) })
+	if len(causes) > 0 {
+		return causes
 	}
 	return f.list
 }

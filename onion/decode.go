@@ -13,8 +13,9 @@ import (
 
 // problem is one thing wrong with options, at a path below the onion.
 type problem struct {
-	path []string
-	text string
+	path  []string
+	text  string
+	cause error
 }
 
 // problems is an error of one or more of them.
@@ -35,6 +36,9 @@ func (p problem) Error() string {
 	return strings.Join(p.path, ".") + ": " + p.text
 }
 
+// Unwrap gives the error that the problem was made of, if any.
+func (p problem) Unwrap() error { return p.cause }
+
 // OptionError is an error at one option: builds and Validate methods return it
 // so that the engine can name the layer that set the option.
 type OptionError struct {
@@ -45,7 +49,7 @@ type OptionError struct {
 }
 
 // Error names the option and what is wrong.
-func (e *OptionError) Error() string { return problem{e.Path, e.Message}.Error() }
+func (e *OptionError) Error() string { return problem{path: e.Path, text: e.Message}.Error() }
 
 // problemsOf splits any error of a decode, a Validate or a build.
 func problemsOf(err error) problems {
@@ -62,9 +66,9 @@ func problemsOf(err error) problems {
 	}
 	var at *OptionError
 	if errors.As(err, &at) {
-		return problems{{path: at.Path, text: at.Message}}
+		return problems{{path: at.Path, text: at.Message, cause: err}}
 	}
-	return problems{{text: err.Error()}}
+	return problems{{text: err.Error(), cause: err}}
 }
 
 // decode fills v from options, strictly: unknown keys, other types, fractions

@@ -1,6 +1,7 @@
 package onion
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -75,7 +76,11 @@ func Provide[T any](env Env, v T) error {
 	return nil
 }
 
-// Service finds the service of type T; it is an error if no module provided it.
+// ErrNoService is what a service that no module provides comes to. Where a module
+// failed to provide, it is a mere consequence.
+var ErrNoService = errors.New("no module provides the service")
+
+// Service finds the service of type T; ErrNoService if no module provided it.
 func Service[T any](env Env) (T, error) {
 	key := reflect.TypeFor[T]()
 	env.services.mu.RLock()
@@ -83,7 +88,7 @@ func Service[T any](env Env) (T, error) {
 	v, ok := env.services.byType[key]
 	if !ok {
 		var zero T
-		return zero, fmt.Errorf("no module provides the service %v", key)
+		return zero, fmt.Errorf("%w %v", ErrNoService, key)
 	}
 	return v.(T), nil //nolint:forcetypeassert // Provide stored it under its own type
 }

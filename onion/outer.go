@@ -68,7 +68,7 @@ func checkMandatory(patch map[string]any) problems {
 	var found problems
 	for _, name := range []string{optEnable, optMeta, optMatch, optIgnore} {
 		if patch[name] != nil {
-			found = append(found, problem{[]string{name}, "an instance may not decide whether this onion runs"})
+			found = append(found, problem{path: []string{name}, text: "an instance may not decide whether this onion runs"})
 		}
 	}
 	return found
@@ -86,7 +86,7 @@ func checkMeta(v any) problems {
 	for _, key := range sortedKeys(meta) {
 		path := []string{optMeta, key}
 		if !slices.Contains(metaNames, key) {
-			found = append(found, problem{path, "unknown option" + hint(key, metaNames)})
+			found = append(found, problem{path: path, text: "unknown option" + hint(key, metaNames)})
 			continue
 		}
 		list, ok := meta[key].([]any)
@@ -95,7 +95,7 @@ func checkMeta(v any) problems {
 		}
 		for _, item := range list {
 			if _, ok := item.(string); !ok && item != nil {
-				found = append(found, problem{path, fmt.Sprintf("want a string or a list of strings, got %s", describe(item))})
+				found = append(found, problem{path: path, text: fmt.Sprintf("want a string or a list of strings, got %s", describe(item))})
 			}
 		}
 	}

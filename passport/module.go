@@ -2,7 +2,6 @@ package passport
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/vonago/vonago/onion"
 )
@@ -44,11 +43,11 @@ func (m *UserModule) Provide(env onion.Env) error {
 	}
 	tokens, err := NewTokens(env.AppName, server, m.Settings, env.Clock)
 	if err != nil {
-		return fmt.Errorf("module %s: %w", moduleName, err)
+		return err //nolint:wrapcheck // the application names the module
 	}
 	extract, err := newExtractor(m.Settings.Field)
 	if err != nil {
-		return fmt.Errorf("module %s: %w", moduleName, err)
+		return err //nolint:wrapcheck // the application names the module
 	}
 	for i, key := range tokens.keys {
 		if env.Production() && len(key) < weakKeyBytes {
