@@ -57,15 +57,14 @@ func problemsOf(err error) problems {
 	if errors.As(err, &list) {
 		return list
 	}
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) {
+	// A list that was wrapped has a text of its own, so only a bare one is split.
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {
 			list = append(list, problemsOf(one)...)
 		}
 		return list
 	}
-	var at *OptionError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*OptionError](err); ok {
 		return problems{{path: at.Path, text: at.Message, cause: err}}
 	}
 	return problems{{text: err.Error(), cause: err}}

@@ -2,6 +2,8 @@ package onion
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 )
 
 // Input is everything an application consists of, for Build.
@@ -46,14 +48,11 @@ type Errors []error
 
 // Error lists the errors, one a line.
 func (e Errors) Error() string {
-	text := ""
+	lines := make([]string, len(e))
 	for i, err := range e {
-		if i > 0 {
-			text += "\n"
-		}
-		text += err.Error()
+		lines[i] = err.Error()
 	}
-	return text
+	return strings.Join(lines, "\n")
 }
 
 // Unwrap gives the errors to errors.Is and errors.As.
@@ -189,9 +188,7 @@ func (b *builder) addOnion(s *spec) {
 		b.fail("onion %s (%s): defaults: %w", s.name, s.where, err)
 		patch = map[string]any{}
 	}
-	for k, v := range s.outer {
-		patch[k] = v
-	}
+	maps.Copy(patch, s.outer)
 	l := layer{kind: LayerDefaults, label: "defaults of " + s.where, patch: patch}
 	b.checkLayer(s, l)
 	b.defaults[s] = l
@@ -259,8 +256,8 @@ func (b *builder) orderScenes() {
 func (b *builder) orderItem(s *spec) orderItem {
 	m := merge(b.appLayers(s))
 	// checkOuter has reported what does not parse.
-	dependencies, _ := parseNames(m.options[optDependencies]) //nolint:errcheck // see above
-	dependents, _ := parseNames(m.options[optDependents])     //nolint:errcheck // see above
+	dependencies, _ := parseNames(m.options[optDependencies])
+	dependents, _ := parseNames(m.options[optDependents])
 	return orderItem{name: string(s.name), dependencies: dependencies, dependents: dependents}
 }
 

@@ -9,10 +9,6 @@ import (
 	"testing"
 )
 
-func instanceSettings(onions map[string]any) Settings {
-	return Settings{Kind: LayerInstance, Label: "instance acme", Onions: onions}
-}
-
 func rateSettings(kind LayerKind, options map[string]any) Settings {
 	return Settings{Kind: kind, Label: kind.String(), Onions: map[string]any{"interceptor": map[string]any{"a-ratelimit:rateLimit": options}}}
 }

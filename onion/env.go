@@ -46,7 +46,7 @@ type Env struct {
 // slog's default and the system clock.
 func NewEnv(app string, mode Mode, flavor string, logger *slog.Logger, clock Clock) Env {
 	if logger == nil {
-		logger = slog.Default()
+		logger = slog.Default() //nolint:forbidigo // this is where the environment's logger comes from
 	}
 	if clock == nil {
 		clock = SystemClock{}

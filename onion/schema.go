@@ -48,7 +48,11 @@ const (
 	kindAny
 )
 
-var kindWords = [...]string{"an object", "true or false", "true or false", "a string", "a whole number", "a number", "a list", "an object", "a value", "a value"}
+// kindWords name the kinds in errors, in their order.
+var kindWords = [...]string{
+	"an object", "true or false", "true or false", "a string", "a whole number",
+	"a number", "a list", "an object", "a value", "a value",
+}
 
 var toggleType = reflect.TypeFor[Toggle]()
 
@@ -212,7 +216,7 @@ func (n *node) encode(v reflect.Value) (any, error) {
 	case kindStruct:
 		return n.encodeStruct(v)
 	case kindToggle:
-		switch t := Toggle(v.Uint()); t {
+		switch t := Toggle(v.Uint()); t { //nolint:gosec // the field is a uint8
 		case On, Off:
 			return t == On, nil
 		default:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // settings are parsed Settings: one layer for each onion they speak of.
@@ -124,11 +125,10 @@ func below(source func(...string) string, prefix []string) func(...string) strin
 }
 
 func dotted(path []string) string {
-	text := ""
-	for _, p := range path {
-		text += "." + p
+	if len(path) == 0 {
+		return ""
 	}
-	return text
+	return "." + strings.Join(path, ".")
 }
 
 // settingsKey is a text that is the same for settings with the same content.

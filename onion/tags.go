@@ -135,7 +135,7 @@ func (r *tagReader) action(model *Controller, sf reflect.StructField, v reflect.
 	if route.Method == "" {
 		r.fail(sf, "is an action without a route tag, want one of get, post, put, patch, delete")
 	}
-	if h, ok := v.Interface().(handled); ok {
+	if h, ok := reflect.TypeAssert[handled](v); ok {
 		route.Handler = h.handler()
 	}
 	model.Routes = append(model.Routes, route)

@@ -17,17 +17,15 @@ type taggedStudent struct {
 
 func newTagged() *taggedStudent { return &taggedStudent{List: ping, Create: ping, hidden: "unread"} }
 
-func text(s string) *string { return &s }
-
 type codedStudent struct{ rate *Def[policyOptions] }
 
 func (c codedStudent) Controller() Controller {
 	create := Post("create", "new", ping, c.rate.Use(policyOptions{}, Enable(false)))
-	create.Prefix, create.Simplify = text(""), Off
+	create.Prefix, create.Simplify = new(""), Off
 	return Controller{Name: "student", Path: "student",
 		Uses: []Use{c.rate.Use(policyOptions{RateLimit: ratePolicy{Mode: "enforce", Limit: 60}})},
 		Routes: []Route{
-			Get("list", "", ping, c.rate.Use(policyOptions{RateLimit: ratePolicy{Limit: 5, Name: text("a,b'c"), List: []string{"x", "y|z"}}}, Enable(true))),
+			Get("list", "", ping, c.rate.Use(policyOptions{RateLimit: ratePolicy{Limit: 5, Name: new("a,b'c"), List: []string{"x", "y|z"}}}, Enable(true))),
 			create,
 		}}
 }

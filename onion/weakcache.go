@@ -16,13 +16,13 @@ type weakCache[V any] struct {
 
 // get finds the value of a key, or makes it. A failed make is not kept. Makes of
 // one cache run one at a time, so each distinct value is made once.
-func (c *weakCache[V]) get(key string, make func() (*V, error)) (*V, error) {
+func (c *weakCache[V]) get(key string, build func() (*V, error)) (*V, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v := c.values[key].Value(); v != nil {
 		return v, nil
 	}
-	v, err := make()
+	v, err := build()
 	if err != nil {
 		return nil, err
 	}

@@ -212,7 +212,7 @@ func (s *Server) Do(t testing.TB, method, path, body string, header ...string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close() //nolint:errcheck // read to its end
+	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)

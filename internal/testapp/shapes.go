@@ -2,6 +2,7 @@ package testapp
 
 import (
 	"context"
+	"strings"
 
 	"github.com/vonago/vonago/onion"
 )
@@ -14,10 +15,10 @@ type pathInput struct {
 // answer names the action and what its path held.
 func (pathInput) answer(name string) onion.Action[pathInput, string] {
 	return func(_ context.Context, in *pathInput) (string, error) {
-		text := name
+		parts := []string{name}
 		for _, p := range in.Call.Params {
-			text += " " + p.Name + "=" + p.Value
+			parts = append(parts, p.Name+"="+p.Value)
 		}
-		return text, nil
+		return strings.Join(parts, " "), nil
 	}
 }
