@@ -41,6 +41,7 @@ type spec struct {
 
 	checkLayer func(kind LayerKind, patch map[string]any) (warning string, err error)
 	checkSet   func([]resolvedUse) []error
+	checkRoute func(Env, *RouteInfo) error
 
 	err error // what is wrong with the definition itself
 }
@@ -242,6 +243,13 @@ func (d *Def[O]) CheckSet(check func([]Resolved[O]) []error) *Def[O] {
 		}
 		return check(typed)
 	}
+	return d
+}
+
+// CheckRoute adds a check of the routes at which the onion is active, whatever its
+// options: what an action's input must be like for the onion.
+func (d *Def[O]) CheckRoute(check func(Env, *RouteInfo) error) *Def[O] {
+	d.s.checkRoute = check
 	return d
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 )
 
 // Input is everything an application consists of, for Build.
@@ -41,6 +42,8 @@ type Engine struct {
 	steps  weakCache[step]
 	sets   weakCache[Set]
 	chains weakCache[Chain]
+
+	routeChecks sync.Map // routeCheck to error
 }
 
 // Errors are all the start-up errors of an application.

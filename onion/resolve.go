@@ -116,3 +116,27 @@ func (e *Engine) buildStep(s *spec, r *resolved) (*step, error) {
 		return &built, err
 	})
 }
+
+// routeCheck names one onion at one route.
+type routeCheck struct {
+	spec  *spec
+	route *RouteInfo
+}
+
+// checkRoute asks an onion's own check of a route, once for all option sets.
+func (e *Engine) checkRoute(s *spec, route *RouteInfo) error {
+	if s.checkRoute == nil {
+		return nil
+	}
+	key := routeCheck{s, route}
+	if known, ok := e.routeChecks.Load(key); ok {
+		err, _ := known.(error)
+		return err
+	}
+	err := s.checkRoute(e.env, route)
+	if err != nil {
+		err = fmt.Errorf("onion %s: %s (%s): %w", s.name, route, route.Where, err)
+	}
+	e.routeChecks.Store(key, err)
+	return err
+}

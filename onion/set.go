@@ -79,14 +79,20 @@ func (s *Set) check() error {
 			if _, err := s.engine.buildStep(a.spec, a.resolved); err != nil {
 				errs = append(errs, a.name(err)...)
 			}
+			if err := s.engine.checkRoute(a.spec, route); err != nil {
+				errs = append(errs, err)
+			}
 			if a.spec.checkSet != nil {
 				uses[a.spec] = append(uses[a.spec], resolvedUse{route, a.own})
 			}
 		}
 	}
-	for sp, list := range uses {
-		for _, err := range sp.checkSet(list) {
-			errs = append(errs, fmt.Errorf("onion %s: %w", sp.name, err))
+	for _, use := range s.onionsAt(nil) {
+		if use.spec.checkSet == nil {
+			continue
+		}
+		for _, err := range use.spec.checkSet(uses[use.spec]) {
+			errs = append(errs, fmt.Errorf("onion %s: %w", use.spec.name, err))
 		}
 	}
 	active, problems := s.plan(nil, nil)

@@ -27,7 +27,7 @@ import (
 // rules of its own to it when it provides its services, if it is listed after
 // this one.
 var valid = onion.Pipe("a-web:valid", onion.NoDefaults, buildValid,
-	onion.Global(), onion.OnInput(), onion.Tag("valid"))
+	onion.Global(), onion.OnInput(), onion.Tag("valid")).CheckRoute(checkRules)
 
 // newValidator makes an application's validator.
 func newValidator() *validator.Validate {
@@ -61,6 +61,43 @@ func buildValid(_ onion.NoOptions, env onion.Env) (onion.PipeFunc, error) {
 		}
 		return nil, onion.ValidationError(fields)
 	}, nil
+}
+
+// checkRules refuses an action whose input has a rule that the validator does not
+// know or cannot apply; on a request it would panic.
+func checkRules(env onion.Env, route *onion.RouteInfo) error {
+	v, err := onion.Service[*validator.Validate](env)
+	if err != nil {
+		return err
+	}
+	return checkType(v, route.Handler.In, map[reflect.Type]bool{})
+}
+
+// checkType validates a zero value of a struct type, which makes the validator
+// read its rules, and looks into the types of its fields.
+func checkType(v *validator.Validate, t reflect.Type, seen map[reflect.Type]bool) (err error) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || seen[t] {
+		return nil
+	}
+	seen[t] = true
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("type %v: validate: %v", t, p)
+		}
+	}()
+	// What zero values break is not of interest, only what panics.
+	_ = v.Struct(reflect.New(t).Interface()) //nolint:errcheck // see above
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() {
+			if err := checkType(v, f.Type, seen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // rootPrefix is how the validator begins every path: with the name of the

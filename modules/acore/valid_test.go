@@ -203,3 +203,24 @@ func TestValidWithoutAStruct(t *testing.T) {
 	_, err = pipe(context.Background(), nil, onion.Arg{}, &text)
 	wantError(t, err, 500, "")
 }
+
+type misspelt struct {
+	Inner []struct {
+		Name string `json:"name" validate:"requird"`
+	} `field:"inner" validate:"dive"`
+}
+
+// A rule that nobody knows is a fault of the program, so it is found at start.
+func TestValidRefusesUnknownRulesAtStart(t *testing.T) {
+	a := newApp(t)
+	a.routes = []onion.Route{onion.Post("bad", "bad", func(context.Context, *misspelt) (string, error) { return "", nil })}
+	err := a.build()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"a-web:valid", "POST /", "valid_test.go", "'requird'", "Name"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+}
