@@ -89,9 +89,9 @@ func checkType(v *validator.Validate, t reflect.Type, seen map[reflect.Type]bool
 		}
 	}()
 	// What zero values break is not of interest, only what panics.
-	_ = v.Struct(reflect.New(t).Interface()) //nolint:errcheck // see above
-	for i := range t.NumField() {
-		if f := t.Field(i); f.IsExported() {
+	_ = v.Struct(reflect.New(t).Interface())
+	for f := range t.Fields() {
+		if f.IsExported() {
 			if err := checkType(v, f.Type, seen); err != nil {
 				return err
 			}
