@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -70,6 +71,9 @@ func (a *App) Serve(ctx context.Context, listening func(base string)) error {
 // answers while the modules start: health tells live from ready.
 func (a *App) ServeOn(ctx context.Context, l net.Listener, listening func(base string)) error {
 	server := executor.NewServer(a.server.ServerConfig, a.exec)
+	// What net/http has to say is about clients: broken handshakes, malformed
+	// requests.
+	server.ErrorLog = slog.NewLogLogger(a.env.Logger.Handler(), slog.LevelDebug)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	if err := a.Start(ctx); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -34,8 +35,9 @@ type Setup struct {
 	Mode string
 	// Environ is the environment, on top of what points to Redis.
 	Environ []string
-	// Config replaces the directory of the configuration.
-	Config string
+	// Config replaces the directory of the configuration. Local is YAML on top
+	// of it, as config.local.yaml.
+	Config, Local string
 	// Redis is the server; nil starts one. Via is a proxy to it, if any.
 	Redis *redistest.Server
 	Via   *redistest.Proxy
@@ -81,6 +83,9 @@ func Build(t testing.TB, s Setup) (*app.App, *Log) {
 	if dir == "" {
 		dir = Dir()
 	}
+	if s.Local != "" {
+		dir = withLocal(t, dir, s.Local)
+	}
 	mode := s.Mode
 	if mode == "" {
 		mode = "test"
@@ -104,6 +109,19 @@ func Build(t testing.TB, s Setup) (*app.App, *Log) {
 		t.Fatal(err)
 	}
 	return a, log
+}
+
+// withLocal copies a directory of configuration and adds config.local.yaml.
+func withLocal(t testing.TB, dir, local string) string {
+	t.Helper()
+	into := t.TempDir()
+	if err := os.CopyFS(into, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(into, "config.local.yaml"), []byte(local), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return into
 }
 
 // Start builds the application and serves it on a free loopback port, with a
