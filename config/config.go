@@ -26,6 +26,9 @@ type InstanceFile struct {
 }
 
 // Load reads the configuration. The error is nil or an Errors that names every fault of every file and variable at once.
+//
+// If only variables and files of instances are at fault, there is a configuration of the rest beside the error: for going
+// on with a check, so that one run names all faults, and never to run on.
 func Load(o Options) (*Config, error) {
 	return readFiles(o).build(o)
 }
@@ -49,10 +52,12 @@ func (c *Config) Instances() []InstanceFile { return slices.Clone(c.instances) }
 func (s *snapshot) build(o Options) (*Config, error) {
 	errs := slices.Clone(s.errs)
 	c := &Config{options: o, choice: s.choice, sum: s.sum()}
+	whole := len(errs) == 0 // the application's own files say all they should
 	var layers []layer
 	for _, f := range s.files {
 		l, faults := parseYAML(f.at, f.data)
 		layers, errs = append(layers, l), append(errs, faults...)
+		whole = whole && len(faults) == 0
 		c.files = append(c.files, f.at.File)
 	}
 	env, faults := environmentLayer(s.choice.env)
@@ -62,10 +67,13 @@ func (s *snapshot) build(o Options) (*Config, error) {
 		errs = append(errs, faults...)
 		c.instances = append(c.instances, InstanceFile{Name: instanceName(filepath.Base(f.at.File)), File: f.at.File, Tree: newTree([]layer{l})})
 	}
-	if len(errs) > 0 {
+	if !whole {
 		return nil, errs
 	}
 	c.Tree = newTree(layers)
 	slices.SortFunc(c.instances, func(a, b InstanceFile) int { return strings.Compare(a.Name, b.Name) })
+	if len(errs) > 0 {
+		return c, errs
+	}
 	return c, nil
 }

@@ -76,8 +76,9 @@ func TestBadVariables(t *testing.T) {
 	c, err := load(t, map[string]string{"config.yaml": ""},
 		"SERVER_KEYS=hunter2,,x", "SERVER_SUBDOMAINOFFSET= 1", "SERVER_LISTEN_PORT=7102x", "REDIS_DEFAULT_PORT=1e3",
 		"REDIS_DEFAULT_DB=99999999999999999999", "PATH", "OTHER=x")
-	if c != nil {
-		t.Error("a configuration came with the error")
+	// What else there is can be checked all the same.
+	if c == nil || c.Has("server", "keys") {
+		t.Errorf("beside the error: %v", c)
 	}
 	wantLines(t, err,
 		"environment SERVER_KEYS: server.keys: must be a list separated by commas without empty items",

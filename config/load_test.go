@@ -223,3 +223,20 @@ func TestInstanceFilesThatAreRefused(t *testing.T) {
 		`config/instances/null.yaml: no instance can be called "null", which means none (contract D1)`,
 		"config/instances/bad.yaml:1: malformed YAML: did not find expected node content")
 }
+
+// A file of an instance that cannot be read keeps nobody from checking the rest;
+// without the application's own files there is nothing to check.
+func TestPartBesideTheError(t *testing.T) {
+	c, err := load(t, map[string]string{"config.yaml": "app: {name: x}", "instances/good.yaml": "id: 1", "instances/bad.yaml": "id: ["})
+	if err == nil || c == nil {
+		t.Fatalf("got %v, %v, want both", c, err)
+	}
+	if got, _ := c.Get("app", "name"); got != "x" || len(c.Instances()) != 2 {
+		t.Errorf("app.name %v, %d instances", got, len(c.Instances()))
+	}
+	for _, bad := range []string{"app: [", "a: 1\na: 2", "[]"} {
+		if c, err := load(t, map[string]string{"config.yaml": bad}); err == nil || c != nil {
+			t.Errorf("%q: got %v, %v", bad, c, err)
+		}
+	}
+}

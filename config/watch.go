@@ -167,7 +167,11 @@ func (w *Watcher) load(ctx context.Context, force bool) {
 		return
 	}
 	w.last = sum
-	w.onChange(s.build(w.options))
+	c, err := s.build(w.options)
+	if err != nil {
+		c = nil // nobody is to run on a part
+	}
+	w.onChange(c, err)
 }
 
 // A few tries are enough for anything but a directory that never rests, of which another event will come.
