@@ -15,14 +15,15 @@ import (
 	"github.com/vonago/vonago/passport"
 )
 
-func main() {
-	program := app.Program{
+func main() { os.Exit(program().Main()) }
+
+func program() app.Program {
+	return app.Program{
 		Name:    "student",
 		Dirs:    []string{"examples/student", "."},
 		Modules: modules,
 		Hints:   hints,
 	}
-	os.Exit(program.Main())
 }
 
 func modules() []onion.Module {
