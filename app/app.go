@@ -20,6 +20,7 @@ type App struct {
 	modules []onion.Module
 	env     onion.Env
 	state   *instance.State
+	live    instance.Live
 	server  serverSection
 
 	exec      *executor.Executor
@@ -46,7 +47,8 @@ func WithMount(prefix string, h http.Handler) Option {
 	return func(o *options) { o.mounts = append(o.mounts, executor.Mount{Prefix: prefix, Handler: h}) }
 }
 
-// WithStore keeps the records of instances in a store; without it there are no
+// WithStore keeps the records of instances in a store. Without it the store is the
+// service instance.Store of a module (ainstance), and without that there are no
 // instances besides those of the configuration.
 func WithStore(s instance.Store) Option { return func(o *options) { o.store = s } }
 

@@ -37,6 +37,7 @@ func (a *App) provide(s sections) error {
 	var errs faults
 	errs.add(onion.Provide(a.env, s.server.passportKeys()))
 	errs.add(onion.Provide(a.env, a.state))
+	errs.add(onion.Provide(a.env, &a.live))
 	errs.add(onion.Provide[onion.Probe](a.env, probe{a.state, a.modules}))
 	for _, m := range a.modules {
 		p, ok := m.(onion.Provider)
@@ -75,6 +76,7 @@ func (a *App) compile(cfg *config.Config, s sections) (*executor.Runtime, error)
 		return nil, err
 	}
 	a.engine, a.instances = engine, manager
+	a.live.Set(manager)
 	a.warnings = append(append(engine.Warnings(), manager.Warnings()...), aggregateWarnings(engine)...)
 	return rt, nil
 }
@@ -84,15 +86,27 @@ func (a *App) manage(cfg instance.Config) (*instance.Manager, error) {
 	if a.instances != nil {
 		return a.instances.Next(cfg) //nolint:wrapcheck // each of its errors names its place
 	}
-	var starters []instance.Starter
+	opts := instance.Options{Store: a.store(), Clock: a.env.Clock, Logger: a.env.Logger}
 	for _, m := range a.modules {
 		if s, ok := m.(instance.Starter); ok {
-			starters = append(starters, s)
+			opts.Starters = append(opts.Starters, s)
+		}
+		if s, ok := m.(instance.AfterStarter); ok {
+			opts.AfterStarters = append(opts.AfterStarters, s)
 		}
 	}
-	return instance.NewManager(cfg, instance.Options{ //nolint:wrapcheck // each of its errors names its place
-		Store: a.options.store, Starters: starters, Clock: a.env.Clock, Logger: a.env.Logger,
-	})
+	return instance.NewManager(cfg, opts) //nolint:wrapcheck // each of its errors names its place
+}
+
+// store is that of WithStore, or the one that a module provides, or none.
+func (a *App) store() instance.Store {
+	if a.options.store != nil {
+		return a.options.store
+	}
+	if provided, err := onion.Service[instance.Store](a.env); err == nil {
+		return provided
+	}
+	return nil
 }
 
 // aggregateWarnings tells that the aggregate control may reject health probes

@@ -17,7 +17,8 @@ import (
 const stopTimeout = 10 * time.Second
 
 // Start starts the modules in the order of their list, then the application is
-// ready. If one fails, those before it are stopped again.
+// ready. If one fails, those before it are stopped again. What modules do after
+// that (onion.AfterStarter) is done when Start returns.
 func (a *App) Start(ctx context.Context) error {
 	for i, m := range a.modules {
 		s, ok := m.(onion.Starter)
@@ -30,6 +31,13 @@ func (a *App) Start(ctx context.Context) error {
 		}
 	}
 	a.state.SetReady()
+	for _, m := range a.modules {
+		if s, ok := m.(onion.AfterStarter); ok {
+			if err := s.AfterStart(ctx); err != nil {
+				a.env.Logger.Error("a hook after the start failed", "module", m.Name(), "error", err)
+			}
+		}
+	}
 	return nil
 }
 
@@ -37,7 +45,10 @@ func (a *App) Start(ctx context.Context) error {
 // before the service does: the limiter before Redis (contract C10).
 func (a *App) Stop(ctx context.Context) error {
 	a.state.SetStopping()
-	return a.stopModules(ctx, a.modules)
+	// The background work of instances uses the modules' services.
+	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	return errors.Join(a.instances.Stop(wait), a.stopModules(ctx, a.modules))
 }
 
 func (a *App) stopModules(ctx context.Context, modules []onion.Module) error {

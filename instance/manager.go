@@ -36,6 +36,8 @@ type Options struct {
 	Store Store
 	// Starters are the modules that have startup work per instance.
 	Starters []Starter
+	// AfterStarters are the modules that have work per instance once it is ready.
+	AfterStarters []AfterStarter
 	// Clock and Logger may be nil: the system's clock, and no log.
 	Clock  onion.Clock
 	Logger *slog.Logger
@@ -78,8 +80,22 @@ func NewManager(cfg Config, opts Options) (*Manager, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	life := &lifecycle{starters: opts.Starters, timeout: cmp.Or(opts.StartTimeout, defaultStartTimeout), logger: opts.Logger}
-	return newManager(cfg, newRecords(opts.Store, opts.Clock, cmp.Or(opts.LoadTimeout, defaultLoadTimeout)), life)
+	tasks := newBackground()
+	life := &lifecycle{
+		starters: opts.Starters, after: opts.AfterStarters, tasks: tasks,
+		timeout: cmp.Or(opts.StartTimeout, defaultStartTimeout), logger: opts.Logger,
+	}
+	return newManager(cfg, newRecords(opts.Store, opts.Clock, cmp.Or(opts.LoadTimeout, defaultLoadTimeout), tasks), life)
+}
+
+// Stop ends what runs in the background (hooks, looks into the store) and waits
+// for it, or for the end of ctx. It stops the managers before and after a reload
+// alike; a lookup that needs the store fails from then on.
+func (m *Manager) Stop(ctx context.Context) error {
+	if err := m.life.tasks.stop(ctx); err != nil {
+		return fmt.Errorf("stop the instances' background work: %w", err)
+	}
+	return nil
 }
 
 // Next makes the manager that follows this one after a reload of the
@@ -214,37 +230,4 @@ func (m *Manager) locked(s *Static) *Instance {
 		Name: s.Name, ID: s.ID, Title: s.Title, Disabled: true, Isolate: s.Isolate != nil && *s.Isolate,
 		Set: o.set, config: o.config, life: m.life,
 	})
-}
-
-// Reload asks the store for the record of an instance again and puts it in force
-// for the requests that follow; requests under way and other instances notice
-// nothing. An instance that no request has asked for yet needs no reload. If the
-// store fails, or the stored config is refused, the error says so and what was
-// in force stays.
-func (m *Manager) Reload(ctx context.Context, name string) error {
-	if err := m.records.refresh(ctx, name, m.statics[name]); err != nil {
-		return fmt.Errorf("reload %s: %w", label(name), err)
-	}
-	if s, _ := m.records.known(name); s != nil {
-		inst, err := m.build(name, s)
-		if err != nil {
-			return fmt.Errorf("reload %s: %w", label(name), err)
-		}
-		if inst != nil {
-			return inst.Fault()
-		}
-	}
-	return nil
-}
-
-// ReloadAll reloads every instance in memory, after this process may have missed
-// news of changes. The error joins those of all instances.
-func (m *Manager) ReloadAll(ctx context.Context) error {
-	var errs []error
-	names := m.records.names()
-	slices.Sort(names)
-	for _, name := range names {
-		errs = append(errs, m.Reload(ctx, name))
-	}
-	return errors.Join(errs...)
 }

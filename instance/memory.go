@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 )
 
 // MemoryStore is a Store in this process: for an application without a database,
@@ -49,6 +52,38 @@ func (s *MemoryStore) Register(ctx context.Context, rec Record) (*Record, error)
 	}
 	return s.put(rec)
 }
+
+// List implements Editor.
+func (s *MemoryStore) List(ctx context.Context) ([]*Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*Record, 0, len(s.byName))
+	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+		list = append(list, s.byName[name].clone())
+	}
+	return list, nil
+}
+
+// Update implements Editor.
+func (s *MemoryStore) Update(ctx context.Context, name string, p Patch, at time.Time) (*Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec, ok := s.byName[name]
+	if !ok {
+		return nil, ErrNotFound
+	}
+	p.apply(rec)
+	rec.UpdatedAt = at
+	return rec.clone(), nil
+}
+
+var _ Editor = (*MemoryStore)(nil)
 
 // Put adds a record or replaces the one of its name; an id of 0 keeps that
 // one's. It returns what is stored then, or ErrIDTaken.

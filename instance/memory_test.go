@@ -15,6 +15,13 @@ func TestMemoryStore(t *testing.T) {
 	})
 }
 
+func TestMemoryStoreEditor(t *testing.T) {
+	storetest.RunEditor(t, func(*testing.T) storetest.ConnectEditor {
+		s := instance.NewMemoryStore()
+		return func(*testing.T) instance.Editor { return s }
+	})
+}
+
 // What is stored under an id must not come to belong to another instance when
 // the order of first requests, or the list of instances, changes.
 func TestMemoryStoreIDsDoNotDependOnOrder(t *testing.T) {

@@ -62,3 +62,39 @@ type Store interface {
 	// for 0.
 	Register(ctx context.Context, rec Record) (*Record, error)
 }
+
+// Editor is a Store whose records can be listed and changed.
+type Editor interface {
+	Store
+	// List gives all records, sorted by the bytes of their names.
+	List(ctx context.Context) ([]*Record, error)
+	// Update changes the record of a name at one stroke, so that changes of
+	// different fields do not undo each other, and returns it as it is stored
+	// then, with at as its UpdatedAt. ErrNotFound if there is none.
+	Update(ctx context.Context, name string, p Patch, at time.Time) (*Record, error)
+}
+
+// Patch is a change of a record. What is nil stays as it is.
+type Patch struct {
+	Title    *string
+	Disabled *bool
+	Isolate  *bool
+	// Config replaces the stored config; an empty one removes it.
+	Config *[]byte
+}
+
+// apply makes the change.
+func (p Patch) apply(rec *Record) {
+	if p.Title != nil {
+		rec.Title = *p.Title
+	}
+	if p.Disabled != nil {
+		rec.Disabled = *p.Disabled
+	}
+	if p.Isolate != nil {
+		rec.Isolate = *p.Isolate
+	}
+	if p.Config != nil {
+		rec.Config = slices.Clone(*p.Config)
+	}
+}

@@ -45,6 +45,7 @@ type records struct {
 	store   Store
 	clock   onion.Clock
 	timeout time.Duration
+	tasks   *background
 	foreign chan struct{}
 	// configuredOnly is set if no store was given: a name that the
 	// configuration does not state (any more) has no record.
@@ -55,14 +56,14 @@ type records struct {
 	loads map[string]*task[*slot]
 }
 
-func newRecords(store Store, clock onion.Clock, timeout time.Duration) *records {
+func newRecords(store Store, clock onion.Clock, timeout time.Duration, tasks *background) *records {
 	configuredOnly := store == nil
 	if configuredOnly {
 		store = NewMemoryStore()
 	}
 	return &records{
 		configuredOnly: configuredOnly,
-		store:          store, clock: clock, timeout: timeout,
+		store:          store, clock: clock, timeout: timeout, tasks: tasks,
 		foreign: make(chan struct{}, maxForeignLoads),
 		slots:   map[string]*slot{}, loads: map[string]*task[*slot]{},
 	}
@@ -132,7 +133,7 @@ func (r *records) load(name string, static *Static) (*slot, *task[*slot]) {
 		}
 		return newSlot(rec), nil
 	}
-	load := startTask(r.timeout, work, func(s *slot, err error) {
+	load := startTask(r.tasks, r.timeout, work, func(s *slot, err error) {
 		defer release()
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -141,8 +141,11 @@ func TestReloadWhileTheStoreFails(t *testing.T) {
 	f.lookup(t, "")
 	store.set(broken, nil)
 	err := f.ReloadAll(t.Context())
-	if !errors.Is(err, broken) || !strings.Contains(err.Error(), `"acme"`) || !strings.Contains(err.Error(), "default instance") {
-		t.Errorf("ReloadAll: %v, want an error of each instance", err)
+	if !errors.Is(err, broken) || !errors.Is(err, instance.ErrStoreFailed) || !strings.Contains(err.Error(), "default instance") {
+		t.Errorf("ReloadAll: %v, want that the store failed", err)
+	}
+	if finds, _, _, _ := store.counts(); finds != 3 {
+		t.Errorf("the store was asked %d times, want 3: one failure ends a round", finds)
 	}
 	f.wantLimit(t, "acme", 30)
 }

@@ -18,9 +18,20 @@ type Starter interface {
 	StartInstance(ctx context.Context, inst *Instance) error
 }
 
+// AfterStarter is a module with work to do for every instance once it is ready:
+// what no request has to wait for. The hooks of one instance run one after
+// another, in the background, once in each process; an error is logged and does
+// not keep the next one from running. They end when ctx is done, at the latest
+// when the application stops.
+type AfterStarter interface {
+	AfterStartInstance(ctx context.Context, inst *Instance) error
+}
+
 // lifecycle is what the instances of an application share.
 type lifecycle struct {
 	starters []Starter
+	after    []AfterStarter
+	tasks    *background
 	timeout  time.Duration
 	logger   *slog.Logger
 }
@@ -37,7 +48,7 @@ type startup struct {
 // first time. The first caller starts them; a caller whose ctx is done waits no
 // longer, and the hooks go on. The error is ctx's, or that of a hook.
 func (i *Instance) Ready(ctx context.Context) error {
-	if i.slot == nil || len(i.life.starters) == 0 || i.slot.startup.done.Load() {
+	if i.slot == nil || len(i.life.starters)+len(i.life.after) == 0 || i.slot.startup.done.Load() {
 		return nil
 	}
 	_, err := i.slot.startup.begin(i).wait(ctx) //nolint:contextcheck // the hooks go on when this caller has left
@@ -50,7 +61,7 @@ func (s *startup) begin(i *Instance) *task[struct{}] {
 	if s.running != nil {
 		return s.running
 	}
-	s.running = startTask(i.life.timeout, i.start, func(_ struct{}, err error) {
+	s.running = startTask(i.life.tasks, i.life.timeout, i.start, func(_ struct{}, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if err != nil {
@@ -59,8 +70,21 @@ func (s *startup) begin(i *Instance) *task[struct{}] {
 			return
 		}
 		s.done.Store(true)
+		if len(i.life.after) > 0 {
+			startTask(i.life.tasks, i.life.timeout, i.afterStart, func(struct{}, error) {})
+		}
 	})
 	return s.running
+}
+
+func (i *Instance) afterStart(ctx context.Context) (struct{}, error) {
+	for _, s := range i.life.after {
+		_, err := guard(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.AfterStartInstance(ctx, i) })
+		if err != nil {
+			i.life.logger.Error("a hook after the start of an instance failed", "instance", i.Name, "error", err)
+		}
+	}
+	return struct{}{}, nil
 }
 
 func (i *Instance) start(ctx context.Context) (struct{}, error) {

@@ -33,6 +33,13 @@ type Starter interface {
 	Start(ctx context.Context) error
 }
 
+// AfterStarter has work to do once the application is ready, while it serves
+// requests already: after all modules have started, in the order of the list. An
+// error is logged and stops nothing.
+type AfterStarter interface {
+	AfterStart(ctx context.Context) error
+}
+
 // Stopper is stopped after the last request has finished, in reverse order
 // (contract C10).
 type Stopper interface {
@@ -42,6 +49,13 @@ type Stopper interface {
 // ReadyChecker takes part in /health/ready. Ready must return when ctx is done.
 type ReadyChecker interface {
 	Ready(ctx context.Context) error
+}
+
+// ReadyDetailer is a ReadyChecker that has more to say in /health/ready than yes or
+// no, in a few words and without addresses or names of users. The words change no
+// outcome; none are "".
+type ReadyDetailer interface {
+	ReadyDetail() string
 }
 
 // Basic is a Module of onions and controllers only; other modules embed it.
