@@ -33,7 +33,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer a.Stop(ctx) //nolint:errcheck // nothing comes after it
+	defer a.Stop(ctx)
 	for range 7 {
 		w := httptest.NewRecorder()
 		a.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/api/demo/hello/greeting/Ada", nil))
