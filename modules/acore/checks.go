@@ -35,15 +35,17 @@ type checker struct {
 type round struct {
 	done    chan struct{}
 	results map[string]string
+	details map[string]string // what modules say themselves (onion.ReadyDetailer)
 	ok      bool
 }
 
-// run gives each check's outcome by module name.
-func (k *checker) run(ctx context.Context) (results map[string]string, ok bool) {
+// run gives each check's outcome, and what it has to say of itself, by module
+// name. It gives nothing if ctx ends before.
+func (k *checker) run(ctx context.Context) *round {
 	k.mu.Lock()
 	r := k.round
 	if r == nil {
-		r = &round{done: make(chan struct{}), results: map[string]string{}, ok: true}
+		r = &round{done: make(chan struct{}), results: map[string]string{}, details: map[string]string{}, ok: true}
 		k.round = r
 		// The first to ask may leave; the others still want the outcome.
 		go k.complete(context.WithoutCancel(ctx), r)
@@ -51,9 +53,9 @@ func (k *checker) run(ctx context.Context) (results map[string]string, ok bool) 
 	k.mu.Unlock()
 	select {
 	case <-r.done:
-		return r.results, r.ok
+		return r
 	case <-ctx.Done():
-		return nil, false
+		return &round{}
 	}
 }
 
@@ -62,20 +64,26 @@ func (k *checker) complete(ctx context.Context, r *round) {
 	defer cancel()
 	checks := k.probe.Checks()
 	type outcome struct {
-		name string
-		err  error
+		name, detail string
+		err          error
 	}
 	outcomes := make(chan outcome, len(checks))
 	waiting := map[string]bool{}
 	for _, check := range checks {
 		waiting[check.Module] = true
-		go func() { outcomes <- outcome{check.Module, safely(ctx, check)} }()
+		go func() {
+			detail, err := safely(ctx, check)
+			outcomes <- outcome{check.Module, detail, err}
+		}()
 	}
 	for range checks {
 		select {
 		case o := <-outcomes:
 			delete(waiting, o.name)
 			k.record(ctx, r, o.name, o.err)
+			if o.detail != "" {
+				r.details[o.name] = o.detail
+			}
 		case <-ctx.Done():
 		}
 	}
@@ -98,13 +106,17 @@ func (k *checker) record(ctx context.Context, r *round, name string, err error) 
 
 // safely turns a panic of a check into its failure: it runs on a goroutine that
 // no request's recovery guards.
-func safely(ctx context.Context, check onion.ReadyCheck) (err error) {
+func safely(ctx context.Context, check onion.ReadyCheck) (detail string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return check.Ready(ctx)
+	err = check.Ready(ctx)
+	if d, ok := check.ReadyChecker.(onion.ReadyDetailer); ok {
+		detail = d.ReadyDetail()
+	}
+	return detail, err
 }
 
 func classify(err error) string {

@@ -37,15 +37,17 @@ func (o HealthOptions) Validate() error {
 //	         implements onion.ReadyChecker says yes; else 503
 //
 // The body is {"status":"ok"}; ready adds "checks" with a word for each module: ok,
-// timeout, refused or failed, in every mode. Errors and addresses stay in the log.
+// timeout, refused or failed, in every mode, and "details" with what a module says
+// of itself (onion.ReadyDetailer). Errors and addresses stay in the log.
 var health = onion.SystemMiddleware("a-core:health",
 	func() HealthOptions { return HealthOptions{Path: "/health", TimeoutMs: 1000} }, buildHealth,
 	onion.After("a-logger:httpLog"), onion.Before("a-instance:app"))
 
 // healthBody is what a probe is told.
 type healthBody struct {
-	Status string            `json:"status"`
-	Checks map[string]string `json:"checks,omitempty"`
+	Status  string            `json:"status"`
+	Checks  map[string]string `json:"checks,omitempty"`
+	Details map[string]string `json:"details,omitempty"`
 }
 
 func buildHealth(o HealthOptions, env onion.Env) (onion.Wrap, error) {
@@ -87,11 +89,11 @@ func (k *checker) ready(ctx context.Context) (int, healthBody) {
 	if status, body := k.startup(ctx); status != http.StatusOK {
 		return status, body
 	}
-	results, ok := k.run(ctx)
-	if !ok {
-		return http.StatusServiceUnavailable, healthBody{Status: "unavailable", Checks: results}
+	r := k.run(ctx)
+	if !r.ok {
+		return http.StatusServiceUnavailable, healthBody{Status: "unavailable", Checks: r.results, Details: r.details}
 	}
-	return http.StatusOK, healthBody{Status: "ok", Checks: results}
+	return http.StatusOK, healthBody{Status: "ok", Checks: r.results, Details: r.details}
 }
 
 func healthReply(status int, body healthBody) (any, error) {

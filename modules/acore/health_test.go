@@ -21,6 +21,11 @@ func check(module string, ready readyFunc) onion.ReadyCheck {
 
 func okCheck(context.Context) error { return nil }
 
+// detailed is a check that has more to say.
+type detailed struct{ readyFunc }
+
+func (detailed) ReadyDetail() string { return "breaker open" }
+
 func TestHealth(t *testing.T) {
 	secret := errors.New("dial tcp 10.1.2.3:6379: password hunter2")
 	refused := fmt.Errorf("dial 10.1.2.3: %w", syscall.ECONNREFUSED)
@@ -42,6 +47,11 @@ func TestHealth(t *testing.T) {
 			"ready", "/health/ready",
 			fakeProbe{started: true, checks: []onion.ReadyCheck{check("a-redis", okCheck), check("a-instance", okCheck)}},
 			200, `{"status":"ok","checks":{"a-instance":"ok","a-redis":"ok"}}`,
+		},
+		{
+			"ready with a detail", "/health/ready",
+			fakeProbe{started: true, checks: []onion.ReadyCheck{{Module: "a-ratelimit", ReadyChecker: detailed{okCheck}}, check("a-redis", okCheck)}},
+			200, `{"status":"ok","checks":{"a-ratelimit":"ok","a-redis":"ok"},"details":{"a-ratelimit":"breaker open"}}`,
 		},
 		{
 			"one is not", "/health/ready",

@@ -45,8 +45,16 @@ var errStopped = &failure{class: classCanceled, text: "the rate limiter is stopp
 type redisCounter struct {
 	client  redis.UniversalClient
 	timeout time.Duration
+	breaker *breaker
 	stopped atomic.Bool
 }
+
+func newRedisCounter(client redis.UniversalClient, timeout time.Duration, cfg BreakerConfig) *redisCounter {
+	return &redisCounter{client: client, timeout: timeout, breaker: newBreaker(cfg)}
+}
+
+// states are those of all breakers.
+func (r *redisCounter) states() map[state]int { return map[state]int{r.breaker.state(): 1} }
 
 // register loads the script. Nothing depends on it: Incr loads a script that is
 // not there.
@@ -69,6 +77,18 @@ func (r *redisCounter) Incr(ctx context.Context, key string, windowMs int64) (Co
 	if r.stopped.Load() {
 		return Count{}, errStopped
 	}
+	var count Count
+	var err error
+	if open := r.breaker.try(func() (struct{}, error) {
+		count, err = r.attempt(ctx, key, windowMs)
+		return struct{}{}, sign(err, ctx.Err() != nil)
+	}); open != nil {
+		return Count{}, open
+	}
+	return count, err
+}
+
+func (r *redisCounter) attempt(ctx context.Context, key string, windowMs int64) (Count, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
 	defer cancel()
 	reply, err := r.do(ctx, "evalsha", script.Hash(), key, windowMs)

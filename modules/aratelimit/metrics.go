@@ -34,16 +34,53 @@ const (
 )
 
 // metrics counts decisions (contract E3). All labels come from code and config.
-type metrics struct{ decisions metric.Int64Counter }
+type metrics struct {
+	meter     metric.Meter
+	decisions metric.Int64Counter
+}
 
 func newMetrics(provider metric.MeterProvider) (*metrics, error) {
-	decisions, err := provider.Meter(meterName).Int64Counter("vonago.rate_limit.decisions",
+	meter := provider.Meter(meterName)
+	decisions, err := meter.Int64Counter("vonago.rate_limit.decisions",
 		metric.WithDescription("Decisions of the rate limiter, by scope, mode, outcome and policy."),
 		metric.WithUnit("{decision}"))
 	if err != nil {
 		return nil, fmt.Errorf("making the counter of rate limit decisions: %w", err)
 	}
-	return &metrics{decisions}, nil
+	return &metrics{meter, decisions}, nil
+}
+
+// stateLabels are the ready-made attributes of the breaker's metric.
+var stateLabels = map[state]metric.ObserveOption{
+	stateClosed:   stateLabel(stateClosed),
+	stateHalfOpen: stateLabel(stateHalfOpen),
+	stateOpen:     stateLabel(stateOpen),
+}
+
+func stateLabel(s state) metric.ObserveOption {
+	return metric.WithAttributeSet(attribute.NewSet(attribute.String("state", string(s))))
+}
+
+// observe tells the states of the breakers whenever metrics are collected, until
+// the function it gives is called.
+func (m *metrics) observe(states func() map[state]int) (end func() error, err error) {
+	gauge, err := m.meter.Int64ObservableGauge("vonago.rate_limit.breakers",
+		metric.WithDescription("Breakers of the rate limiter, by state: one, or in a cluster one for each master."),
+		metric.WithUnit("{breaker}"))
+	if err != nil {
+		return nil, fmt.Errorf("making the gauge of breakers: %w", err)
+	}
+	registration, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		now := states()
+		for s, label := range stateLabels {
+			o.ObserveInt64(gauge, int64(now[s]), label)
+		}
+		return nil
+	}, gauge)
+	if err != nil {
+		return nil, fmt.Errorf("observing the breakers: %w", err)
+	}
+	return registration.Unregister, nil
 }
 
 // labels are the ready-made attributes of one policy, by outcome.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
@@ -17,8 +18,53 @@ import (
 // meters is a MeterProvider that remembers what is counted, by labels as text.
 type meters struct {
 	noop.MeterProvider
-	mu     sync.Mutex
-	counts map[string]int64
+	mu       sync.Mutex
+	counts   map[string]int64
+	callback metric.Callback // nil: none is registered
+}
+
+// collect asks for what is only told when asked, and gives it by labels.
+func (m *meters) collect(t *testing.T) map[string]int64 {
+	t.Helper()
+	m.mu.Lock()
+	callback := m.callback
+	m.mu.Unlock()
+	seen := observed{values: map[string]int64{}}
+	if callback != nil {
+		if err := callback(t.Context(), seen); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return seen.values
+}
+
+type observed struct {
+	noop.Observer
+	values map[string]int64
+}
+
+func (o observed) ObserveInt64(_ metric.Int64Observable, n int64, opts ...metric.ObserveOption) {
+	set := metric.NewObserveConfig(opts).Attributes()
+	o.values[set.Encoded(attribute.DefaultEncoder())] = n
+}
+
+func (m meterOf) RegisterCallback(f metric.Callback, _ ...metric.Observable) (metric.Registration, error) {
+	m.m.mu.Lock()
+	defer m.m.mu.Unlock()
+	m.m.callback = f
+	return registration{m: m.m}, nil
+}
+
+type registration struct {
+	noop.Registration
+	m *meters
+}
+
+func (r registration) Unregister() error {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	r.m.callback = nil
+	return nil
 }
 
 func (m *meters) Meter(string, ...metric.MeterOption) metric.Meter { return meterOf{m: m} }

@@ -15,28 +15,14 @@ import (
 // ModuleName is the module's name among the application's modules.
 const ModuleName = "a-ratelimit"
 
-// Config is the section "modules.a-ratelimit" of the configuration.
-type Config struct {
-	// MaxEventsPerSecond caps the lines logged in a second for each event, policy
-	// and instance; what was left out is said afterwards. 0, the default, is no cap
-	// (contract E1).
-	MaxEventsPerSecond int `koanf:"maxEventsPerSecond" validate:"min=0"`
-}
-
-// Option changes how Module is made.
-type Option func(*module)
-
-// WithMeterProvider sends the metrics to a provider other than OpenTelemetry's
-// global one.
-func WithMeterProvider(p metric.MeterProvider) Option {
-	return func(m *module) { m.meters = p }
-}
-
 // Module is the module a-ratelimit: the onions RateLimit and Aggregate and what
 // they share. It uses the client "limiter" of a-redis, which must be listed
 // before it. Redis may be away at start (contract A7).
 func Module(opts ...Option) onion.Module {
-	m := &module{Basic: onion.Basic{ModuleName: ModuleName, ModuleOnions: []onion.Onion{RateLimit, Aggregate}}}
+	m := &module{
+		Basic:  onion.Basic{ModuleName: ModuleName, ModuleOnions: []onion.Onion{RateLimit, Aggregate}},
+		config: DefaultConfig(),
+	}
 	for _, opt := range opts {
 		opt(m)
 	}
@@ -48,16 +34,19 @@ type module struct {
 	config Config
 	meters metric.MeterProvider
 
-	counter *redisCounter // nil before Provide
-	limiter *limiter
-	logger  *slog.Logger
+	counter   *redisCounter // nil before Provide
+	limiter   *limiter
+	logger    *slog.Logger
+	unobserve func() error // ends the metric of the breaker
 }
 
 var (
-	_ onion.Configurable = (*module)(nil)
-	_ onion.Provider     = (*module)(nil)
-	_ onion.Starter      = (*module)(nil)
-	_ onion.Stopper      = (*module)(nil)
+	_ onion.Configurable  = (*module)(nil)
+	_ onion.Provider      = (*module)(nil)
+	_ onion.Starter       = (*module)(nil)
+	_ onion.Stopper       = (*module)(nil)
+	_ onion.ReadyChecker  = (*module)(nil)
+	_ onion.ReadyDetailer = (*module)(nil)
 )
 
 // Config gives the section "modules.a-ratelimit".
@@ -83,7 +72,10 @@ func (m *module) Provide(env onion.Env) error {
 		return fmt.Errorf("%s: %w", ModuleName, err)
 	}
 	m.logger = env.Logger
-	m.counter = &redisCounter{client: client.Redis, timeout: client.Timeout}
+	m.counter = newRedisCounter(client.Redis, client.Timeout, m.config.Breaker)
+	if m.unobserve, err = metrics.observe(m.counter.states); err != nil {
+		return fmt.Errorf("%s: %w", ModuleName, err)
+	}
 	m.limiter = &limiter{
 		counter: m.counter,
 		prefix:  client.Prefix,
@@ -107,12 +99,28 @@ func (m *module) Start(ctx context.Context) error {
 	return nil
 }
 
+// Ready has no objection: whether Redis is there is the business of a-redis. An
+// open breaker must not take the process out of service, for only requests can
+// close it again, and those that are not limited can be served.
+func (m *module) Ready(context.Context) error { return nil }
+
+// ReadyDetail is the state of the breaker, "breaker closed", "breaker half-open"
+// or "breaker open"; in a cluster it is the worst of all masters, with how many
+// are not closed, "breaker open (1 of 3)".
+func (m *module) ReadyDetail() string {
+	if m.counter == nil {
+		return ""
+	}
+	return describe(m.counter.states())
+}
+
 // Stop ends counting: what is attempted from now on, or fails from now on, was
 // cut off by the shutdown (contract C10, E2).
 func (m *module) Stop(context.Context) error {
-	if m.counter != nil {
-		m.counter.stop()
-		m.limiter.events.stop()
+	if m.counter == nil {
+		return nil
 	}
-	return nil
+	m.counter.stop()
+	m.limiter.events.stop()
+	return m.unobserve()
 }

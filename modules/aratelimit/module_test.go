@@ -33,6 +33,8 @@ type runConfig struct {
 	clock     onion.Clock
 	app       map[string]any // section of onions
 	maxEvents int
+	change    func(*Config)
+	meters    *meters
 }
 
 // start goes through a start as the application does.
@@ -41,7 +43,11 @@ func start(t *testing.T, cfg runConfig) *running {
 	r := &running{log: &logBuffer{}}
 	env := onion.NewEnv("test", onion.ModeProd, "normal", slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo})), cfg.clock)
 	controllers := onion.Code(declared{onion.Controller{Name: "student", Path: "student", Routes: []onion.Route{onion.Get("get", ":id", index)}}})
-	r.modules = []onion.Module{aredis.Module(), Module(), onion.Basic{ModuleName: "demo-student", ModuleControllers: []onion.Declaration{controllers}}}
+	var opts []Option
+	if cfg.meters != nil {
+		opts = append(opts, WithMeterProvider(cfg.meters))
+	}
+	r.modules = []onion.Module{aredis.Module(), Module(opts...), onion.Basic{ModuleName: "demo-student", ModuleControllers: []onion.Declaration{controllers}}}
 	for _, m := range r.modules {
 		if c, ok := m.(onion.Configurable); ok {
 			for _, section := range c.Config() {
@@ -50,6 +56,9 @@ func start(t *testing.T, cfg runConfig) *running {
 					*s = cfg.redis
 				case *Config:
 					s.MaxEventsPerSecond = cfg.maxEvents
+					if cfg.change != nil {
+						cfg.change(s)
+					}
 				}
 			}
 		}

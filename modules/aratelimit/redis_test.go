@@ -51,7 +51,7 @@ func newCounter(t testing.TB, cfg aredis.Config) *redisCounter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &redisCounter{client: client.Redis, timeout: client.Timeout}
+	return newRedisCounter(client.Redis, client.Timeout, DefaultConfig().Breaker)
 }
 
 func incr(t *testing.T, c Counter, key string) Count {
@@ -379,7 +379,7 @@ func TestCounterOnEmbeddedServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &redisCounter{client: client.Redis, timeout: longMs * time.Millisecond}
+	c := newRedisCounter(client.Redis, longMs*time.Millisecond, DefaultConfig().Breaker)
 	for want := int64(1); want < 4; want++ { // the first loads the script
 		if n := incr(t, c, "k"); n.N != want || n.TTL < 1 || n.TTL > 60_000 {
 			t.Errorf("attempt %d: %+v", want, n)
