@@ -11,6 +11,7 @@ import (
 type limiter struct {
 	counter Counter
 	prefix  string // of the Redis client (contract P5)
+	ipv6    int    // leading bits of an IPv6 address that count (contract D4)
 	clock   onion.Clock
 	events  *events
 	metrics *metrics

@@ -16,11 +16,13 @@ var RateLimit = onion.Interceptor("a-ratelimit:rateLimit", defaultOptions, build
 	onion.Global(), onion.Disabled(), onion.Before("a-body:bodyReq"), onion.Tag("rateLimit")).
 	CheckSet(checkShared)
 
-// The header fields, in the form in which net/http keeps them.
+// The header fields. Those of the draft are spelled as it spells them, which is
+// not the form that Header.Get and Set know: HTTP/1 sends a key of the map as it
+// is, HTTP/2 in lower case.
 const (
-	headerLimit        = "Ratelimit-Limit"
-	headerRemaining    = "Ratelimit-Remaining"
-	headerReset        = "Ratelimit-Reset"
+	headerLimit        = "RateLimit-Limit"
+	headerRemaining    = "RateLimit-Remaining"
+	headerReset        = "RateLimit-Reset"
 	headerRetryAfter   = "Retry-After"
 	headerCacheControl = "Cache-Control"
 )
@@ -72,7 +74,7 @@ func (i *interceptor) at(r *onion.RouteInfo) *routeControl {
 			source:  source{scope: scopeIdentity, route: r.Raw, policy: policy, mode: i.policy.Mode, limit: i.policy.Limit},
 			labels:  labelsOf(scopeIdentity, i.policy.Mode, policy),
 		},
-		slots: slotsOf(i.limiter.prefix, i.policy, r),
+		slots: slotsOf(i.limiter.prefix, i.limiter.ipv6, i.policy, r),
 		route: r,
 	}
 	i.route.Store(rc)

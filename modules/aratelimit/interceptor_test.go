@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,21 +40,21 @@ func TestInterceptorAnswers(t *testing.T) {
 		status int // of the error; 0 for none
 		header string
 	}{
-		{name: "first", policy: policy(nil), n: 1, header: "Ratelimit-Limit: 120\nRatelimit-Remaining: 119\nRatelimit-Reset: 42"},
-		{name: "last", policy: policy(nil), n: 120, header: "Ratelimit-Limit: 120\nRatelimit-Remaining: 0\nRatelimit-Reset: 42"},
+		{name: "first", policy: policy(nil), n: 1, header: "RateLimit-Limit: 120\nRateLimit-Remaining: 119\nRateLimit-Reset: 42"},
+		{name: "last", policy: policy(nil), n: 120, header: "RateLimit-Limit: 120\nRateLimit-Remaining: 0\nRateLimit-Reset: 42"},
 		{
 			name: "over", policy: policy(nil), n: 121, status: 429,
-			header: "Cache-Control: no-store\nRatelimit-Limit: 120\nRatelimit-Remaining: 0\nRatelimit-Reset: 42\nRetry-After: 42",
+			header: "Cache-Control: no-store\nRateLimit-Limit: 120\nRateLimit-Remaining: 0\nRateLimit-Reset: 42\nRetry-After: 42",
 		},
 		{
 			name: "far over", policy: policy(nil), n: 1 << 62, status: 429,
-			header: "Cache-Control: no-store\nRatelimit-Limit: 120\nRatelimit-Remaining: 0\nRatelimit-Reset: 42\nRetry-After: 42",
+			header: "Cache-Control: no-store\nRateLimit-Limit: 120\nRateLimit-Remaining: 0\nRateLimit-Reset: 42\nRetry-After: 42",
 		},
-		{name: "last millisecond", policy: policy(nil), n: 1, now: 59_999, header: "Ratelimit-Limit: 120\nRatelimit-Remaining: 119\nRatelimit-Reset: 1"},
-		{name: "first millisecond", policy: policy(nil), n: 1, now: 60_000, header: "Ratelimit-Limit: 120\nRatelimit-Remaining: 119\nRatelimit-Reset: 60"},
+		{name: "last millisecond", policy: policy(nil), n: 1, now: 59_999, header: "RateLimit-Limit: 120\nRateLimit-Remaining: 119\nRateLimit-Reset: 1"},
+		{name: "first millisecond", policy: policy(nil), n: 1, now: 60_000, header: "RateLimit-Limit: 120\nRateLimit-Remaining: 119\nRateLimit-Reset: 60"},
 		{
 			name: "largest limit", n: 1, policy: policy(func(p *Policy) { p.Limit = 1<<53 - 1; p.WindowMs = 86_400_000 }),
-			header: "Ratelimit-Limit: 9007199254740991\nRatelimit-Remaining: 9007199254740990\nRatelimit-Reset: 11142",
+			header: "RateLimit-Limit: 9007199254740991\nRateLimit-Remaining: 9007199254740990\nRateLimit-Reset: 11142",
 		},
 		{name: "no headers", policy: policy(func(p *Policy) { p.Headers = onion.Off }), n: 1},
 		{
@@ -94,7 +96,7 @@ func TestInterceptorHeadersOnErrors(t *testing.T) {
 	c := testCall()
 	bad := onion.NewError(http.StatusBadRequest, nil)
 	_, err := b.interceptor(t, policy(nil), func(context.Context, *onion.Call) (any, error) { return nil, bad })(t.Context(), c)
-	if !errors.Is(err, bad) || c.Response.Header.Get("RateLimit-Remaining") != "119" {
+	if !errors.Is(err, bad) || fields(c.Response.Header) != "RateLimit-Limit: 120\nRateLimit-Remaining: 119\nRateLimit-Reset: 42" {
 		t.Fatalf("%v, %v", err, c.Response.Header)
 	}
 }
@@ -246,5 +248,36 @@ func TestCallerLeft(t *testing.T) {
 				t.Errorf("logged %s", text)
 			}
 		})
+	}
+}
+
+// The fields go out over HTTP/1 exactly as the draft spells them (contract A8).
+func TestHeaderNamesOnTheWire(t *testing.T) {
+	b := newBench(t, answers(1, nil), clockAt(atMs), 0)
+	run := b.interceptor(t, policy(nil), pass)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := testCall()
+		c.Response.Header = w.Header()
+		if _, err := run(r.Context(), c); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"RateLimit-Limit: 120", "RateLimit-Remaining: 119", "RateLimit-Reset: 42"} {
+		if n := strings.Count(string(answer), "\r\n"+line+"\r\n"); n != 1 {
+			t.Errorf("%q is there %d times in\n%s", line, n, answer)
+		}
 	}
 }

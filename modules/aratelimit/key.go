@@ -3,6 +3,7 @@ package aratelimit
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -44,6 +45,7 @@ type slots struct {
 	head string // the client's prefix, and what stands before the instance
 	tail string // ":<policy>:<route>:"
 	kind KeyKind
+	ipv6 int // leading bits of an IPv6 address that count; 128 for all
 }
 
 // policyName is the policy slot, unescaped: what events and metrics call it too.
@@ -54,7 +56,7 @@ func policyName(p Policy, r *onion.RouteInfo) string {
 	return r.Bean + ":" + r.Action
 }
 
-func slotsOf(prefix string, p Policy, r *onion.RouteInfo) slots {
+func slotsOf(prefix string, ipv6 int, p Policy, r *onion.RouteInfo) slots {
 	tail := appendEscaped([]byte(":"), policyName(p, r))
 	tail = append(tail, ':')
 	if p.Shared.True() {
@@ -62,7 +64,7 @@ func slotsOf(prefix string, p Policy, r *onion.RouteInfo) slots {
 	} else {
 		tail = appendEscaped(tail, strings.ToLower(r.Method)+":"+r.Raw)
 	}
-	return slots{head: prefix + keyHead, tail: string(append(tail, ':')), kind: p.Key}
+	return slots{head: prefix + keyHead, tail: string(append(tail, ':')), kind: p.Key, ipv6: ipv6}
 }
 
 // key is the key that counts this call in the window that begins at start.
@@ -75,7 +77,7 @@ func (s slots) key(c *onion.Call, start int64) string {
 		key = appendEscaped(key, c.Instance)
 	}
 	key = append(key, s.tail...)
-	key = appendDigest(key, c, s.kind)
+	key = appendDigest(key, c, s.kind, s.ipv6)
 	key = append(key, ':')
 	return string(strconv.AppendInt(key, start, 10))
 }
@@ -89,18 +91,18 @@ func aggregateKey(prefix string, start int64) string {
 
 // appendDigest appends the digest of the caller's identity, which is all that a
 // key ever holds of it.
-func appendDigest(key []byte, c *onion.Call, kind KeyKind) []byte {
+func appendDigest(key []byte, c *onion.Call, kind KeyKind, ipv6 int) []byte {
 	var room [identityRoom]byte
-	sum := sha256.Sum256(appendIdentity(room[:0], c, kind))
+	sum := sha256.Sum256(appendIdentity(room[:0], c, kind, ipv6))
 	return base64.RawURLEncoding.AppendEncode(key, sum[:])
 }
 
 // appendIdentity appends the identity text of contract A5.
-func appendIdentity(text []byte, c *onion.Call, kind KeyKind) []byte {
+func appendIdentity(text []byte, c *onion.Call, kind KeyKind, ipv6 int) []byte {
 	if kind != KeySubject {
 		text = append(text, "ip:"...)
 		if c.Addr.IsValid() {
-			text = c.Addr.AppendTo(text)
+			text = grouped(c.Addr, ipv6).AppendTo(text)
 		} else {
 			text = append(text, "unknown"...)
 		}
@@ -111,6 +113,19 @@ func appendIdentity(text []byte, c *onion.Call, kind KeyKind) []byte {
 	}
 	text = append(text, "subject:"...)
 	return append(text, passport.Of(c).Subject()...)
+}
+
+// grouped is the address that stands for all IPv6 addresses with the same leading
+// bits (contract D4). IPv4 addresses, mapped ones too, stand for themselves.
+func grouped(addr netip.Addr, bits int) netip.Addr {
+	if bits == addr.BitLen() || !addr.Is6() || addr.Is4In6() {
+		return addr
+	}
+	network, err := addr.Prefix(bits)
+	if err != nil { // no number of bits that config lets through
+		return addr
+	}
+	return network.Addr()
 }
 
 // appendEscaped appends s as JavaScript's encodeURIComponent writes it. Bytes

@@ -49,11 +49,11 @@ func TestKeyVectors(t *testing.T) {
 			r := &onion.RouteInfo{Bean: tc.Bean, Action: string(tc.Action), Method: strings.ToUpper(tc.Method), Raw: tc.Raw}
 			p := Policy{WindowMs: tc.Policy.WindowMs, Key: tc.Policy.Key, Name: tc.Policy.Name}
 
-			if got := string(appendIdentity(nil, c, p.Key)); got != tc.Identity {
+			if got := string(appendIdentity(nil, c, p.Key, 128)); got != tc.Identity {
 				t.Errorf("identity %q, want %q", got, tc.Identity)
 			}
 			start := windowAt(tc.Now, p.WindowMs).start
-			if got := slotsOf("", p, r).key(c, start); got != tc.Key {
+			if got := slotsOf("", 128, p, r).key(c, start); got != tc.Key {
 				t.Errorf("key\n got %s\nwant %s", got, tc.Key)
 			}
 		})
@@ -62,15 +62,54 @@ func TestKeyVectors(t *testing.T) {
 
 func TestKeyOfSharedBucket(t *testing.T) {
 	p := Policy{Name: "mail out", Shared: onion.On, Key: KeySubject}
-	key := slotsOf("pre:", p, testRoute).key(&onion.Call{}, 60_000)
+	key := slotsOf("pre:", 128, p, testRoute).key(&onion.Call{}, 60_000)
 	const want = "pre:rate-limit:v1::mail%20out:*:zkfiGhE4fw6Pmn60ibGi5S6D0gJMhjMOt11w-SY7K7g:60000"
 	if key != want {
 		t.Fatalf("key\n got %s\nwant %s", key, want)
 	}
 }
 
+// Contract D4: ipv6Prefix groups IPv6 addresses, and nothing else.
+func TestIPv6Prefix(t *testing.T) {
+	for _, tc := range []struct {
+		addr string
+		bits int
+		want string
+	}{
+		{"2001:db8:1:2:3:4:5:6", 128, "2001:db8:1:2:3:4:5:6"},
+		{"2001:db8:1:2:3:4:5:6", 127, "2001:db8:1:2:3:4:5:6"},
+		{"2001:db8:1:2:3:4:5:7", 127, "2001:db8:1:2:3:4:5:6"},
+		{"2001:db8:1:2:3:4:5:6", 64, "2001:db8:1:2::"},
+		{"2001:db8:1:2:ffff:ffff:ffff:ffff", 64, "2001:db8:1:2::"},
+		{"2001:db8:1:3::", 64, "2001:db8:1:3::"},
+		{"2001:db8:1:2::", 48, "2001:db8:1::"},
+		{"2001:db8:1:2::", 1, "::"},
+		{"ffff::", 1, "8000::"},
+		{"fe80::1%eth0", 128, "fe80::1%eth0"}, // zones are taken off before (contract D4)
+		{"fe80::1%eth0", 64, "fe80::"},
+		{"203.0.113.77", 1, "203.0.113.77"},
+		{"203.0.113.77", 32, "203.0.113.77"},
+		{"203.0.113.77", 64, "203.0.113.77"},
+		{"::ffff:203.0.113.77", 64, "::ffff:203.0.113.77"},
+	} {
+		c := &onion.Call{Addr: netip.MustParseAddr(tc.addr)}
+		if got := string(appendIdentity(nil, c, KeyIP, tc.bits)); got != "ip:"+tc.want {
+			t.Errorf("%s by %d bits: %s, want ip:%s", tc.addr, tc.bits, got, tc.want)
+		}
+	}
+	if got := string(appendIdentity(nil, &onion.Call{}, KeyIP, 64)); got != "ip:unknown" {
+		t.Errorf("no address: %s", got)
+	}
+	a := &onion.Call{Addr: netip.MustParseAddr("2001:db8::1")}
+	b := &onion.Call{Addr: netip.MustParseAddr("2001:db8::2")}
+	one, all := slotsOf("", 64, policy(nil), testRoute), slotsOf("", 128, policy(nil), testRoute)
+	if one.key(a, 0) != one.key(b, 0) || all.key(a, 0) == all.key(b, 0) {
+		t.Error("keys do not follow the prefix")
+	}
+}
+
 func TestKeyWithoutInstance(t *testing.T) {
-	key := slotsOf("", Policy{}, testRoute).key(&onion.Call{NoInstance: true, Instance: "x"}, 0)
+	key := slotsOf("", 128, Policy{}, testRoute).key(&onion.Call{NoInstance: true, Instance: "x"}, 0)
 	if !strings.HasPrefix(key, "rate-limit:v1:null:") {
 		t.Fatal(key)
 	}
@@ -98,7 +137,7 @@ func TestEscapedSlots(t *testing.T) {
 // Keys longer than the room on the stack are whole too.
 func TestLongKey(t *testing.T) {
 	name := strings.Repeat("ü", 10_000)
-	key := slotsOf("", Policy{Name: name}, testRoute).key(&onion.Call{Instance: name}, 1)
+	key := slotsOf("", 128, Policy{Name: name}, testRoute).key(&onion.Call{Instance: name}, 1)
 	if n := strings.Count(key, "%C3%BC"); n != 20_000 {
 		t.Fatalf("%d of 20000 letters", n)
 	}

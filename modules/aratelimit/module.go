@@ -79,6 +79,7 @@ func (m *module) Provide(env onion.Env) error {
 	m.limiter = &limiter{
 		counter: m.counter,
 		prefix:  client.Prefix,
+		ipv6:    m.config.IPv6Prefix,
 		clock:   env.Clock,
 		events:  newEvents(env.Logger, m.config.MaxEventsPerSecond, env.Clock),
 		metrics: metrics,

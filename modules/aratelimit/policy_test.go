@@ -89,7 +89,7 @@ func (a *application) inForce(t *testing.T, chain *onion.Chain) (Policy, bool) {
 	if err != nil {
 		p.Mode = Enforce
 	}
-	if c.Response.Header.Get("RateLimit-Limit") != "" {
+	if len(c.Response.Header[headerLimit]) > 0 {
 		p.Headers = onion.On
 	}
 	if name := line["policy"].(string); name != route.Bean+":"+route.Action {
@@ -98,7 +98,7 @@ func (a *application) inForce(t *testing.T, chain *onion.Chain) (Policy, bool) {
 	start := windowAt(atMs, p.WindowMs).start
 	for _, kind := range []KeyKind{KeyIdentity, KeyIP, KeySubject} {
 		p.Key = kind
-		if slotsOf(a.limiter.prefix, p, route).key(testCall(), start) == a.key {
+		if slotsOf(a.limiter.prefix, 128, p, route).key(testCall(), start) == a.key {
 			return p, true
 		}
 	}
