@@ -15,6 +15,7 @@ type Config struct {
 	files     []string
 	instances []InstanceFile
 	sum       fingerprint
+	faults    Errors
 }
 
 // InstanceFile is one file of the directory instances: a Tree of what it says, with title, id, isolate, disabled and
@@ -27,11 +28,18 @@ type InstanceFile struct {
 
 // Load reads the configuration. The error is nil or an Errors that names every fault of every file and variable at once.
 //
-// If only variables and files of instances are at fault, there is a configuration of the rest beside the error: for going
-// on with a check, so that one run names all faults, and never to run on.
+// With an error the Config is nil if the base file is missing or no YAML: nothing that could be said of the rest would be
+// true. Otherwise it is what could be read. That is for checking only, so that one run names all that is wrong, and never
+// to run on: Err still gives the error. Decode does not complain of a value that is missing where it could not be read.
 func Load(o Options) (*Config, error) {
 	return readFiles(o).build(o)
 }
+
+// Again loads the configuration anew, with the options that it was loaded with.
+func (c *Config) Again() (*Config, error) { return Load(c.options) }
+
+// Err is the error of Load: nil if all was read, and this is a configuration to run on.
+func (c *Config) Err() error { return c.faults.orNil() }
 
 // Mode is dev, test or prod.
 func (c *Config) Mode() string { return c.choice.mode }
@@ -52,28 +60,28 @@ func (c *Config) Instances() []InstanceFile { return slices.Clone(c.instances) }
 func (s *snapshot) build(o Options) (*Config, error) {
 	errs := slices.Clone(s.errs)
 	c := &Config{options: o, choice: s.choice, sum: s.sum()}
-	whole := len(errs) == 0 // the application's own files say all they should
 	var layers []layer
+	based := false
 	for _, f := range s.files {
 		l, faults := parseYAML(f.at, f.data)
+		l.lost = faults
 		layers, errs = append(layers, l), append(errs, faults...)
-		whole = whole && len(faults) == 0
 		c.files = append(c.files, f.at.File)
+		based = based || f.at.Layer == LayerBase && l.parsed
 	}
 	env, faults := environmentLayer(s.choice.env)
+	env.lost = append(faults, s.unread()...)
 	layers, errs = append(layers, env), append(errs, faults...)
 	for _, f := range s.instances {
 		l, faults := parseYAML(f.at, f.data)
+		l.lost = faults
 		errs = append(errs, faults...)
 		c.instances = append(c.instances, InstanceFile{Name: instanceName(filepath.Base(f.at.File)), File: f.at.File, Tree: newTree([]layer{l})})
 	}
-	if !whole {
-		return nil, errs
+	if !based {
+		return nil, errs.orNil() // there is one: the base file is required
 	}
-	c.Tree = newTree(layers)
+	c.Tree, c.faults = newTree(layers), errs
 	slices.SortFunc(c.instances, func(a, b InstanceFile) int { return strings.Compare(a.Name, b.Name) })
-	if len(errs) > 0 {
-		return c, errs
-	}
-	return c, nil
+	return c, c.Err()
 }

@@ -55,7 +55,11 @@ type decoder struct {
 	misuse error // a fault of the program, not of the configuration
 }
 
+// fail notes a fault. That a value is missing or null is none where it could not be read.
 func (d *decoder) fail(path []string, format string, args ...any) {
+	if value, _ := lookup(d.tree.merged, path); value == nil && d.tree.lost(path) {
+		return
+	}
 	d.errs = append(d.errs, &Error{At: d.tree.Source(path...), Path: path, Message: fmt.Sprintf(format, args...)})
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
@@ -31,7 +32,7 @@ func (t *Tree) Sub(path ...string) *Tree {
 		if said && sub.root == nil {
 			break // not an object here: what lies below was replaced
 		}
-		if said {
+		if said || len(sub.lost) > 0 {
 			layers = slices.Insert(layers, 0, sub)
 		}
 	}
@@ -49,13 +50,13 @@ func (l layer) sub(path []string) (out layer, said bool) {
 		inner, ok := lookup(value, []string{step})
 		if !ok {
 			_, object := value.(map[string]any)
-			return layer{whole: l.whole}, !object && i > 0
+			return layer{whole: l.whole, lost: l.lostBelow(path)}, !object && i > 0
 		}
 		value = inner
 	}
 	root, _ := value.(map[string]any)
 	_, at, _ := l.position(path)
-	out = layer{whole: at, root: root, at: map[string]Position{}}
+	out = layer{whole: at, root: root, at: map[string]Position{}, lost: l.lostBelow(path)}
 	prefix := join(path) + sep
 	if len(path) == 0 {
 		prefix, out.whole = "", l.whole
@@ -66,6 +67,23 @@ func (l layer) sub(path []string) (out layer, said bool) {
 		}
 	}
 	return out, true
+}
+
+// lostBelow is what could not be read at, above or beneath the path, as seen from there.
+func (l layer) lostBelow(path []string) (lost Errors) {
+	for _, err := range l.lost {
+		fault, ok := errors.AsType[*Error](err)
+		if !ok {
+			continue
+		}
+		common := min(len(path), len(fault.Path))
+		if slices.Equal(path[:common], fault.Path[:common]) {
+			moved := *fault
+			moved.Path = fault.Path[common:]
+			lost = append(lost, &moved)
+		}
+	}
+	return lost
 }
 
 // Redacted gives the value at the path as Get does, fit to be shown: "***" stands for every text that Decode has put into

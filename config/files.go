@@ -95,6 +95,14 @@ func (s *snapshot) readLayer(name, base string, required bool) {
 	s.files = append(s.files, file{at: at, data: data})
 }
 
+// unread are the faults of the application's files that are not there to be parsed, those of instances left out.
+func (s *snapshot) unread() Errors {
+	return slices.DeleteFunc(slices.Clone(s.errs), func(err error) bool {
+		fault, ok := errors.AsType[*Error](err)
+		return ok && fault.At.Layer == LayerInstance
+	})
+}
+
 // refuseMisnamed reports files that look like layers and would be passed over: config.yml, config.prod.yml.
 func (s *snapshot) refuseMisnamed() {
 	entries, err := os.ReadDir(s.choice.dir)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -224,19 +225,56 @@ func TestInstanceFilesThatAreRefused(t *testing.T) {
 		"config/instances/bad.yaml:1: malformed YAML: did not find expected node content")
 }
 
-// A file of an instance that cannot be read keeps nobody from checking the rest;
-// without the application's own files there is nothing to check.
+// What could be read comes beside the error, for a check, and says that it is no whole.
 func TestPartBesideTheError(t *testing.T) {
-	c, err := load(t, map[string]string{"config.yaml": "app: {name: x}", "instances/good.yaml": "id: 1", "instances/bad.yaml": "id: ["})
-	if err == nil || c == nil {
-		t.Fatalf("got %v, %v, want both", c, err)
+	for _, tc := range []struct {
+		name  string
+		files map[string]string
+	}{
+		{"instance", map[string]string{"config.yaml": "app: {name: x}", "instances/good.yaml": "id: 1", "instances/bad.yaml": "id: ["}},
+		{"value", map[string]string{"config.yaml": "app: {name: x}\nb: 1\nb: 2", "instances/good.yaml": "id: 1", "instances/bad.yaml": ""}},
+		{"layer", map[string]string{"config.yaml": "app: {name: x}", "config.dev.yaml": "app: {", "instances/good.yaml": "", "instances/bad.yaml": ""}},
+	} {
+		c, err := load(t, tc.files)
+		if err == nil || c == nil {
+			t.Fatalf("%s: got %v, %v, want both", tc.name, c, err)
+		}
+		if got, _ := c.Get("app", "name"); got != "x" || len(c.Instances()) != 2 {
+			t.Errorf("%s: app.name %v, %d instances", tc.name, got, len(c.Instances()))
+		}
+		if c.Err() == nil || c.Err().Error() != err.Error() {
+			t.Errorf("%s: Err is %v, want %v", tc.name, c.Err(), err)
+		}
 	}
-	if got, _ := c.Get("app", "name"); got != "x" || len(c.Instances()) != 2 {
-		t.Errorf("app.name %v, %d instances", got, len(c.Instances()))
+	if err := base(t, "").Err(); err != nil {
+		t.Errorf("a good configuration: %v", err)
 	}
-	for _, bad := range []string{"app: [", "a: 1\na: 2", "[]"} {
+	// Without the base there is nothing to check.
+	for _, bad := range []string{"app: [", "[]", "a: 1\n---\nb: ["} {
 		if c, err := load(t, map[string]string{"config.yaml": bad}); err == nil || c != nil {
 			t.Errorf("%q: got %v, %v", bad, c, err)
 		}
+	}
+}
+
+// A value that is missing is complained of unless it may stand where nothing could be read.
+func TestMissingFromWhatWasRead(t *testing.T) {
+	type section struct {
+		Name string `koanf:"name" validate:"required"`
+		Max  int    `koanf:"max" validate:"min=1"`
+	}
+	for _, tc := range []struct{ name, base, dev, want string }{
+		{"whole", "s: {max: 0}", "", "config/config.yaml:1: s.name: must be given|config/config.yaml:1: s.max: must be at least 1, is 0"},
+		{"a layer is lost", "s: {max: 0}", "s: [", "config/config.yaml:1: s.max: must be at least 1, is 0"},
+		{"the value is lost", "s: {name: !x y, max: 1}", "", ""},
+		{"another is lost", "s: {max: 1}\nt: !x y", "", "config/config.yaml:1: s.name: must be given"},
+	} {
+		c, _ := load(t, map[string]string{"config.yaml": tc.base, "config.dev.yaml": tc.dev})
+		if c == nil {
+			t.Fatalf("%s: no configuration", tc.name)
+		}
+		var into section
+		wantLines(t, c.Decode(&into, "s"), splitBar(tc.want)...)
+		wantLines(t, c.Sub("s").Decode(&into), splitBar(strings.ReplaceAll(tc.want, "s.", ""))...)
 	}
 }

@@ -30,6 +30,9 @@ type layer struct {
 	whole Position            // the source as a whole
 	root  map[string]any      // what it says
 	at    map[string]Position // joined path -> where it says so
+
+	parsed bool   // of a file: it is YAML, whatever is wrong with single values
+	lost   Errors // what could not be read of it; a value that is missing may be among that
 }
 
 // Read implements koanf.Provider. The copy keeps koanf, which merges in place, off the layer's own values.
@@ -60,6 +63,11 @@ func newTree(layers []layer) *Tree {
 		}
 	}
 	return &Tree{layers: layers, merged: k.Raw()}
+}
+
+// lost tells whether a value that is missing may be one that could not be read.
+func (t *Tree) lost(path []string) bool {
+	return slices.ContainsFunc(t.layers, func(l layer) bool { return judged(l.lost, path) })
 }
 
 // Get gives a deep copy of the merged value at the path, the whole for no path; ok is false if there is none. A null is

@@ -31,15 +31,18 @@ func parseYAML(at Position, data []byte) (layer, Errors) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, next yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		out.parsed = true
 		return out, nil
 	} else if err != nil {
 		b.syntax(err, data)
 		return out, b.errs
 	}
+	out.parsed = true
 	switch err := dec.Decode(&next); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
 		b.syntax(err, data)
+		out.parsed = false
 	default:
 		b.fail(next.Line, 0, nil, "must hold one YAML document, a second one begins here")
 	}
@@ -49,6 +52,7 @@ func parseYAML(at Position, data []byte) (layer, Errors) {
 	}
 	value := b.value(top, nil)
 	root, ok := value.(map[string]any)
+	out.parsed = out.parsed && ok
 	if !ok && len(b.errs) == 0 {
 		b.fail(top.Line, 0, nil, "must be an object at the top, is %s", kindOf(value))
 	}
