@@ -30,6 +30,7 @@ func buildAggregate(o AggregateOptions, env onion.Env) (onion.Wrap, error) {
 	}
 	a := &aggregate{control{
 		limiter: l,
+		counter: l.joint,
 		source:  source{scope: scopeAggregate, mode: o.RateLimit.Mode, limit: o.RateLimit.Limit},
 		labels:  labelsOf(scopeAggregate, o.RateLimit.Mode, ""),
 	}}

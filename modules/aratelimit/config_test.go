@@ -30,7 +30,9 @@ func TestConfig(t *testing.T) {
 
 // What is wrong is named by its path.
 func TestConfigRefuses(t *testing.T) {
-	breaker := func(key string, value any) map[string]any { return map[string]any{"breaker": map[string]any{key: value}} }
+	breaker := func(key string, value any) map[string]any {
+		return map[string]any{"breaker": map[string]any{key: value}}
+	}
 	for _, tc := range []struct {
 		section map[string]any
 		want    string

@@ -10,8 +10,9 @@ import (
 // limiter is what all controls of an application share; a service.
 type limiter struct {
 	counter Counter
-	prefix  string // of the Redis client (contract P5)
-	ipv6    int    // leading bits of an IPv6 address that count (contract D4)
+	joint   Counter // for a key that many attempts go to
+	prefix  string  // of the Redis client (contract P5)
+	ipv6    int     // leading bits of an IPv6 address that count (contract D4)
 	clock   onion.Clock
 	events  *events
 	metrics *metrics
@@ -20,8 +21,9 @@ type limiter struct {
 // control is one policy in force: at a route, or for the application.
 type control struct {
 	*limiter
-	source source
-	labels *labels
+	counter Counter // one of the limiter's
+	source  source
+	labels  *labels
 }
 
 // attempt counts one request and says what follows. Every outcome but left goes

@@ -71,6 +71,7 @@ func (i *interceptor) at(r *onion.RouteInfo) *routeControl {
 	rc := &routeControl{
 		control: control{
 			limiter: i.limiter,
+			counter: i.limiter.counter,
 			source:  source{scope: scopeIdentity, route: r.Raw, policy: policy, mode: i.policy.Mode, limit: i.policy.Limit},
 			labels:  labelsOf(scopeIdentity, i.policy.Mode, policy),
 		},

@@ -72,12 +72,13 @@ func (m *module) Provide(env onion.Env) error {
 		return fmt.Errorf("%s: %w", ModuleName, err)
 	}
 	m.logger = env.Logger
-	m.counter = newRedisCounter(client.Redis, client.Timeout, m.config.Breaker)
-	if m.unobserve, err = metrics.observe(m.counter.states); err != nil {
+	m.counter = newRedisCounter(client.Redis, client.Timeout, m.config.Breaker, env.Logger)
+	if m.unobserve, err = metrics.observe(m.counter.lanes.states); err != nil {
 		return fmt.Errorf("%s: %w", ModuleName, err)
 	}
 	m.limiter = &limiter{
 		counter: m.counter,
+		joint:   jointCounter{m.counter},
 		prefix:  client.Prefix,
 		ipv6:    m.config.IPv6Prefix,
 		clock:   env.Clock,
@@ -112,7 +113,7 @@ func (m *module) ReadyDetail() string {
 	if m.counter == nil {
 		return ""
 	}
-	return describe(m.counter.states())
+	return describe(m.counter.lanes.states())
 }
 
 // Stop ends counting: what is attempted from now on, or fails from now on, was

@@ -51,7 +51,7 @@ func newCounter(t testing.TB, cfg aredis.Config) *redisCounter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newRedisCounter(client.Redis, client.Timeout, DefaultConfig().Breaker)
+	return newRedisCounter(client.Redis, client.Timeout, DefaultConfig().Breaker, slog.New(slog.DiscardHandler))
 }
 
 func incr(t *testing.T, c Counter, key string) Count {
@@ -225,7 +225,7 @@ func TestClassOfRealErrors(t *testing.T) {
 	}
 	garbage := func(reply string) func(*testing.T, *setting) {
 		return func(t *testing.T, s *setting) {
-			s.server.Do("SCRIPT", "LOAD", scriptText)
+			s.server.Do("SCRIPT", "LOAD", singleText)
 			s.proxy.Set(redistest.Garbage(reply).On("evalsha"))
 		}
 	}
@@ -379,7 +379,7 @@ func TestCounterOnEmbeddedServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newRedisCounter(client.Redis, longMs*time.Millisecond, DefaultConfig().Breaker)
+	c := newRedisCounter(client.Redis, longMs*time.Millisecond, DefaultConfig().Breaker, slog.New(slog.DiscardHandler))
 	for want := int64(1); want < 4; want++ { // the first loads the script
 		if n := incr(t, c, "k"); n.N != want || n.TTL < 1 || n.TTL > 60_000 {
 			t.Errorf("attempt %d: %+v", want, n)

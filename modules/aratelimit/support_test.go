@@ -111,7 +111,7 @@ func newBench(t testing.TB, counter Counter, clock onion.Clock, maxEvents int) *
 		t.Fatal(err)
 	}
 	b := &bench{env: env, log: log, limiter: &limiter{
-		counter: counter, clock: env.Clock, metrics: m, prefix: "limiter_test_local:", ipv6: 128,
+		counter: counter, joint: counter, clock: env.Clock, metrics: m, prefix: "limiter_test_local:", ipv6: 128,
 		events: newEvents(env.Logger, maxEvents, env.Clock),
 	}}
 	if err := onion.Provide(env, b.limiter); err != nil {

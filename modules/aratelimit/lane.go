@@ -1,0 +1,152 @@
+package aratelimit
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// maxFlights is how many round trips of a lane are under way at once. With two,
+	// one is answered while the other gathers, and one broken connection does not
+	// stop the lane.
+	maxFlights = 2
+	// maxBatch bounds the attempts of one round trip.
+	maxBatch = 512
+)
+
+// lane takes attempts to one Redis server: a group commit. An attempt that finds
+// less than maxFlights round trips under way makes one at once, on its caller's
+// goroutine. All others queue, and the next round trip that ends takes the whole
+// queue along, so nobody waits for company.
+//
+// Round trips for the queue are made on goroutines that end when the queue is
+// empty. Each attempt waits until its own deadline, which counts from its arrival;
+// one that is not sent by then never is. The lock is held for moving pointers only.
+type lane struct {
+	client  redis.UniversalClient
+	timeout time.Duration
+	breaker *breaker
+	logger  *slog.Logger
+	stopped atomic.Bool
+
+	mu      sync.Mutex
+	queue   []*attempt // empty unless flights is maxFlights
+	flights int
+	flyers  sync.WaitGroup
+}
+
+func (l *lane) incr(ctx context.Context, key string, windowMs int64, s *script) (Count, error) {
+	a := newAttempt(ctx, key, windowMs, s, l.timeout)
+	l.mu.Lock()
+	switch {
+	case l.stopped.Load():
+		l.mu.Unlock()
+		a.err = errStopped
+		return a.result()
+	case l.flights < maxFlights:
+		l.flights++
+		l.mu.Unlock()
+		l.alone(ctx, a)
+		return a.result()
+	}
+	l.queue = append(l.queue, a)
+	l.mu.Unlock()
+	return a.wait(ctx)
+}
+
+// alone makes a round trip for one attempt. Its caller's end does not shorten it:
+// the attempt was made, and its reply belongs to the connection.
+func (l *lane) alone(ctx context.Context, a *attempt) {
+	f := newFlight()
+	f.add(a)
+	l.carry(context.WithoutCancel(ctx), f)
+	f.done()
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		l.flights--
+		return
+	}
+	l.flyers.Add(1) // not while stop waits: it has emptied the queue
+	go l.fly()
+}
+
+// fly makes round trips until the queue is empty.
+func (l *lane) fly() {
+	defer l.flyers.Done()
+	f := newFlight()
+	for l.board(f) {
+		l.carry(context.Background(), f)
+		for _, a := range f.all {
+			a.answer()
+		}
+		// Those who have just been answered may have something to send again. They
+		// are let go first, which takes no time if there is nobody.
+		runtime.Gosched()
+	}
+	f.done()
+}
+
+// board takes the queue, or as much as one round trip holds. If it is empty the
+// flight is over.
+func (l *lane) board(f *flight) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(l.queue), maxBatch)
+	if n == 0 {
+		l.flights--
+		return false
+	}
+	f.reset()
+	f.all = append(f.all, l.queue[:n]...)
+	left := copy(l.queue, l.queue[n:])
+	clear(l.queue[left:])
+	l.queue = l.queue[:left]
+	return true
+}
+
+// carry makes the round trip of a flight, if the breaker lets it, and leaves in
+// each attempt what came of it.
+func (l *lane) carry(ctx context.Context, f *flight) {
+	deadline := f.sort(time.Now())
+	if err := l.breaker.try(func() (struct{}, error) {
+		return struct{}{}, l.send(ctx, deadline, f)
+	}); err != nil {
+		f.fail(err)
+	}
+	if l.stopped.Load() {
+		for _, a := range f.all {
+			if a.err != nil {
+				a.err = errStopped
+			}
+		}
+	}
+}
+
+// idle tells that nothing is under way.
+func (l *lane) idle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.flights == 0
+}
+
+// stop fails what waits, and returns when the goroutines have ended.
+func (l *lane) stop() {
+	l.mu.Lock()
+	l.stopped.Store(true)
+	queue := l.queue
+	l.queue = nil
+	l.mu.Unlock()
+	for _, a := range queue {
+		a.err = errStopped
+		a.answer()
+	}
+	l.flyers.Wait()
+}
