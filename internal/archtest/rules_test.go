@@ -59,8 +59,8 @@ type third struct {
 
 // thirds are the leaves at which third parties live. What only tests import is not listed: tests are not read.
 var thirds = []third{
-	{"github.com/redis/go-redis/v9", []string{"modules/aredis", "modules/aratelimit", "internal/redistest"},
-		"aredis makes the clients, the limiter's counter is a script; the test helper looks at servers"},
+	{"github.com/redis/go-redis/v9", []string{"modules/aredis", "modules/aratelimit", "modules/ainstance", "internal/redistest"},
+		"aredis makes the clients, the limiter's counter is a script, news of instances are a subscription; the test helper looks at servers"},
 	{"github.com/alicebob/miniredis/v2", []string{"modules/aredis"}, "the embedded server for development"},
 	{"github.com/sony/gobreaker/v2", []string{"modules/aratelimit"}, "the limiter's breaker"},
 	{"github.com/knadh/koanf", []string{"config"}, "layers of configuration"},
@@ -71,7 +71,8 @@ var thirds = []third{
 	{"github.com/golang-jwt/jwt/v5", []string{"passport"}, "tokens"},
 	{"github.com/lmittmann/tint", []string{"app"}, "the logger of development is made there"},
 	{"go.opentelemetry.io/otel", []string{"modules/aratelimit", "modules/acore"}, "where metrics are made; the API, never an SDK"},
-	{"github.com/jackc/pgx/v5", []string{"modules/ainstance"}, "only applications with that module compile a driver"},
+	{"github.com/jackc/pgx/v5", []string{"modules/ainstance", "internal/pgtest"},
+		"only applications with that module compile a driver; the test helper looks at servers"},
 	{"modernc.org/sqlite", []string{"modules/ainstance"}, "only applications with that module compile a driver"},
 	{"github.com/pressly/goose/v3", []string{"modules/ainstance"}, "migrations of the record store"},
 	{"golang.org/x/crypto", []string{"examples/..."}, "the example hashes its users' passwords"},
