@@ -25,6 +25,9 @@ func (k LayerKind) String() string {
 	return layerNames[k]
 }
 
+// MarshalText writes the layer's name.
+func (k LayerKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
 // Settings are what one configuration says of onions: the section
 // "onions: {<scene>: {"<module:onion>": {...}}}" of an application or instance.
 type Settings struct {

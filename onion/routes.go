@@ -116,7 +116,7 @@ func (b *builder) checkUses(at string, kind LayerKind, uses []Use) []Use {
 			}
 			local[u.spec] = u.Where
 		}
-		b.checkLayer(u.spec, layer{kind: kind, label: kind.String() + " " + at + " (" + u.Where + ")", patch: u.Patch})
+		b.checkLayer(u.spec, layer{kind: kind, label: kind.String() + " " + at, patch: u.Patch, source: u.source})
 		good = append(good, u)
 	}
 	return good
@@ -128,7 +128,7 @@ func (r *RouteInfo) useLayers(s *spec) []layer {
 	add := func(kind LayerKind, uses []Use) {
 		for _, u := range uses {
 			if u.spec == s {
-				layers = append(layers, layer{kind: kind, label: fmt.Sprintf("%s %s:%s (%s)", kind, r.Bean, r.Action, u.Where), patch: u.Patch})
+				layers = append(layers, layer{kind: kind, label: fmt.Sprintf("%s %s:%s", kind, r.Bean, r.Action), patch: u.Patch, source: u.source})
 			}
 		}
 	}

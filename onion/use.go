@@ -13,6 +13,9 @@ type Use struct {
 	err  error
 }
 
+// source is the place of all that the use says.
+func (u Use) source(...string) string { return u.Where }
+
 // Onion is the name of the onion that is used.
 func (u Use) Onion() Name { return u.spec.name }
 
