@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/vonago/vonago/executor"
 	"github.com/vonago/vonago/modules/acore"
 	"github.com/vonago/vonago/modules/aratelimit"
 	"github.com/vonago/vonago/onion"
@@ -213,7 +214,7 @@ func Example_overrides() {
 		onion.Tags(&Prices{List: ok, Quote: ok, Ping: ok}), onion.Code(declared(pricesInCode())),
 	} {
 		try(onion.Basic{ModuleName: "demo-guide", ModuleControllers: []onion.Declaration{controller}},
-			[]string{"Ratelimit-Limit"},
+			[]string{"RateLimit-Limit"},
 			"GET /api/demo/guide/price",
 			"POST /api/demo/guide/price/quote",
 			"GET /api/demo/guide/price/ping")
@@ -221,10 +222,39 @@ func Example_overrides() {
 	// Output:
 	// 200 {"code":0,"message":"Success","data":"ok"}
 	// 200 {"code":0,"message":"Success","data":"ok"}
-	//     Ratelimit-Limit: 5
+	//     RateLimit-Limit: 5
 	// 200 {"code":0,"message":"Success","data":"ok"}
 	// 200 {"code":0,"message":"Success","data":"ok"}
 	// 200 {"code":0,"message":"Success","data":"ok"}
-	//     Ratelimit-Limit: 5
+	//     RateLimit-Limit: 5
 	// 200 {"code":0,"message":"Success","data":"ok"}
+}
+
+// In process.
+
+func Example_inProcess() {
+	a, err := build(onion.Basic{ModuleName: "demo-guide", ModuleControllers: []onion.Declaration{onion.Code(declared(pricesInCode()))}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	if err := a.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	quote := func() {
+		value, err := a.PerformAction(ctx, "POST", "/demo/guide/price/quote", executor.ActionOptions{
+			Onions: map[string]map[string]any{"a-ratelimit:rateLimit": {"rateLimit": map[string]any{"limit": 1, "windowMs": 86_400_000}}},
+		})
+		fmt.Println(value, err)
+	}
+	quote()
+	quote()
+	if err := a.Stop(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// ok <nil>
+	// <nil> 429 Too Many Requests
 }

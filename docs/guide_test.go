@@ -59,8 +59,10 @@ func try(m onion.Module, show []string, requests ...string) {
 		a.Handler().ServeHTTP(w, r)
 		fmt.Println(strings.TrimSpace(fmt.Sprintln(w.Code, w.Body)))
 		for _, name := range show {
-			if value := w.Header().Get(name); value != "" {
-				fmt.Printf("    %s: %s\n", name, value)
+			for key, values := range w.Header() {
+				if strings.EqualFold(key, name) {
+					fmt.Printf("    %s: %s\n", name, strings.Join(values, ", "))
+				}
 			}
 		}
 	}

@@ -78,7 +78,7 @@ func TestLinksLead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1) {
 			if _, err := fs.Stat(root, path.Join(path.Dir(name), strings.TrimSuffix(m[1], "/"))); err != nil {
 				t.Errorf("%s links to %s: %v", name, m[1], err)
 			}
