@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"sync"
+	"sync/atomic"
 
 	"github.com/vonago/vonago/config"
 	"github.com/vonago/vonago/executor"
@@ -13,17 +15,28 @@ import (
 	"github.com/vonago/vonago/onion"
 )
 
-// App is a built application.
+// App is a built application. It is safe for concurrent use.
 type App struct {
-	options options
-	cfg     *config.Config
-	modules []onion.Module
-	env     onion.Env
-	state   *instance.State
-	live    instance.Live
-	server  serverSection
+	options  options
+	cfg      *config.Config // that it was built with
+	modules  []onion.Module
+	sections []moduleSection
+	env      onion.Env
+	state    *instance.State
+	live     instance.Live
+	server   serverSection // as it was built: what cannot change at run time
 
-	exec      *executor.Executor
+	exec    *executor.Executor
+	current atomic.Pointer[inForce]
+
+	reloading sync.Mutex    // one reload at a time
+	refresh   chan struct{} // a call of ReloadFiles that waits
+}
+
+// inForce is what a reload replaces, all of it at once.
+type inForce struct {
+	cfg       *config.Config
+	sections  sections
 	engine    *onion.Engine
 	instances *instance.Manager
 	warnings  []string
@@ -39,6 +52,8 @@ type options struct {
 	clock        onion.Clock
 	logger       *slog.Logger
 	logOutput    io.Writer
+	unwatched    bool
+	inspecting   bool // the store of records is looked at only
 }
 
 // WithMount serves an ordinary handler below a path; it is reached through the
@@ -66,13 +81,20 @@ func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l 
 // process's standard error.
 func WithLogOutput(w io.Writer) Option { return func(o *options) { o.logOutput = w } }
 
+// WithoutWatch leaves changes of the configuration's files unnoticed until
+// ReloadFiles is called; SIGHUP does that.
+func WithoutWatch() Option { return func(o *options) { o.unwatched = true } }
+
 // New builds an application of its configuration and modules. It connects to
 // nothing. The error (onion.Errors) holds everything that is wrong.
 //
 // Modules are started in the order of the list and stopped in reverse, so a
 // module stands after those whose services it uses.
 func New(cfg *config.Config, modules []onion.Module, opts ...Option) (*App, error) {
-	a := &App{cfg: cfg, modules: modules, state: &instance.State{}, options: options{logOutput: os.Stderr}}
+	a := &App{
+		cfg: cfg, modules: modules, sections: moduleSections(modules), state: &instance.State{},
+		options: options{logOutput: os.Stderr}, refresh: make(chan struct{}, 1),
+	}
 	for _, opt := range opts {
 		opt(&a.options)
 	}
@@ -98,10 +120,10 @@ func (a *App) PerformAction(ctx context.Context, method, path string, opts execu
 func (a *App) Env() onion.Env { return a.env }
 
 // Routes are the application's routes in the order of declaration.
-func (a *App) Routes() []*onion.RouteInfo { return a.engine.Routes() }
+func (a *App) Routes() []*onion.RouteInfo { return a.current.Load().engine.Routes() }
 
 // Instances are the names of the instances that are configured or in memory.
-func (a *App) Instances() []string { return a.instances.Names() }
+func (a *App) Instances() []string { return a.current.Load().instances.Names() }
 
 // Warnings are what an operator should know but what does not hinder a start.
-func (a *App) Warnings() []string { return a.warnings }
+func (a *App) Warnings() []string { return a.current.Load().warnings }

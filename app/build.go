@@ -1,7 +1,10 @@
 package app
 
 import (
+	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/vonago/vonago/config"
 	"github.com/vonago/vonago/executor"
@@ -14,7 +17,8 @@ import (
 // names them all.
 func (a *App) build() error {
 	var errs faults
-	s, err := readSections(a.cfg, a.modules)
+	errs.add(a.cfg.Err())
+	s, err := readSections(a.cfg, a.sections)
 	errs.add(err)
 	a.server = s.server
 	logger := a.options.logger
@@ -23,12 +27,14 @@ func (a *App) build() error {
 	}
 	a.env = onion.NewEnv(s.app.Name, onion.Mode(a.cfg.Mode()), a.cfg.Flavor(), logger, a.options.clock)
 	errs.add(a.provide(s))
-	rt, err := a.compile(a.cfg, s)
+	built, rt, err := a.compile(a.cfg, s, nil)
 	errs.add(err)
 	if err := errs.err(); err != nil {
 		return err
 	}
 	a.exec = executor.New(rt)
+	a.current.Store(built)
+	a.live.Set(built.instances)
 	return nil
 }
 
@@ -54,18 +60,18 @@ func (a *App) provide(s sections) error {
 }
 
 // compile makes what requests are served with of a configuration: engine,
-// instances, runtime. It goes on after faults, to name them all, and changes
-// nothing that is in force unless there are none.
-func (a *App) compile(cfg *config.Config, s sections) (*executor.Runtime, error) {
+// instances, runtime. It goes on after faults, to name them all, and puts nothing
+// in force. before is the instances' manager in force, nil at the start.
+func (a *App) compile(cfg *config.Config, s sections, before *instance.Manager) (*inForce, *executor.Runtime, error) {
 	var errs faults
 	engine, err := onion.Build(onion.Input{
 		Modules: a.modules, Env: a.env, App: onionSettings(cfg), Prefix: s.server.GlobalPrefix, Assemble: executor.Assemble,
 	})
 	errs.add(err)
-	manager, err := a.manage(instance.Config{App: cfg.Tree, Statics: s.statics, NewSet: engine.Set})
+	manager, err := a.manage(instanceConfig(cfg, s, engine), before)
 	errs.add(err)
 	if err != nil {
-		return nil, errs.err()
+		return nil, nil, errs.err()
 	}
 	rt, err := executor.NewRuntime(executor.RuntimeInput{
 		Env: a.env, Engine: engine, Instances: manager, Server: s.server.ServerConfig, Proxy: s.proxy, Mounts: a.options.mounts,
@@ -73,20 +79,27 @@ func (a *App) compile(cfg *config.Config, s sections) (*executor.Runtime, error)
 	})
 	errs.add(err)
 	if err := errs.err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	a.engine, a.instances = engine, manager
-	a.live.Set(manager)
-	a.warnings = append(append(engine.Warnings(), manager.Warnings()...), aggregateWarnings(engine)...)
-	return rt, nil
+	warnings := slices.Concat(engine.Warnings(), manager.Warnings(), aggregateWarnings(engine))
+	return &inForce{cfg: cfg, sections: s, engine: engine, instances: manager, warnings: warnings}, rt, nil
+}
+
+// instanceConfig is what the instances' manager takes from the configuration.
+func instanceConfig(cfg *config.Config, s sections, engine *onion.Engine) instance.Config {
+	return instance.Config{App: cfg.Tree, Statics: s.statics, NewSet: engine.Set}
 }
 
 // manage makes the instances' manager, the first or the next one.
-func (a *App) manage(cfg instance.Config) (*instance.Manager, error) {
-	if a.instances != nil {
-		return a.instances.Next(cfg) //nolint:wrapcheck // each of its errors names its place
+func (a *App) manage(cfg instance.Config, before *instance.Manager) (*instance.Manager, error) {
+	if before != nil {
+		return before.Next(cfg) //nolint:wrapcheck // each of its errors names its place
 	}
-	opts := instance.Options{Store: a.store(), Clock: a.env.Clock, Logger: a.env.Logger}
+	store := a.store()
+	if store != nil && a.options.inspecting {
+		store = readOnly{store}
+	}
+	opts := instance.Options{Store: store, Clock: a.env.Clock, Logger: a.env.Logger}
 	for _, m := range a.modules {
 		if s, ok := m.(instance.Starter); ok {
 			opts.Starters = append(opts.Starters, s)
@@ -107,6 +120,20 @@ func (a *App) store() instance.Store {
 		return provided
 	}
 	return nil
+}
+
+// unregistered stands for the id that an instance would be given.
+const unregistered = math.MaxInt64
+
+// readOnly is a store that an inspection looks at without leaving records.
+type readOnly struct{ instance.Store }
+
+// Register gives what would be stored.
+func (readOnly) Register(_ context.Context, rec instance.Record) (*instance.Record, error) {
+	if rec.ID == 0 {
+		rec.ID = unregistered
+	}
+	return &rec, nil
 }
 
 // aggregateWarnings tells that the aggregate control may reject health probes

@@ -3,6 +3,9 @@ package app
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 )
 
 // serveCommand runs the application.
@@ -14,6 +17,7 @@ func serveCommand(ctx context.Context, p Program, line commandLine) error {
 	if err != nil {
 		return err
 	}
+	defer reloadOnHangup(a)()
 	return a.Serve(ctx, func(base string) {
 		fmt.Fprintf(p.Stdout, "%s listens on %s\n", p.Name, base)
 		if p.Hints == nil {
@@ -23,6 +27,22 @@ func serveCommand(ctx context.Context, p Program, line commandLine) error {
 			fmt.Fprintln(p.Stdout, hint)
 		}
 	})
+}
+
+// reloadOnHangup reloads the configuration's files on SIGHUP until the function
+// it returns is called.
+func reloadOnHangup(a *App) (stop func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		for range hangups {
+			a.ReloadFiles()
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(hangups)
+	}
 }
 
 // checkCommand builds the application and says what it found.
@@ -51,9 +71,5 @@ func (p Program) build(line commandLine) (*App, error) {
 		return nil, err
 	}
 	options := append([]Option{WithLogOutput(p.Stderr)}, p.Options...)
-	a, buildErr := New(cfg, p.Modules(), options...)
-	var errs faults
-	errs.add(err)
-	errs.add(buildErr)
-	return a, errs.err()
+	return New(cfg, p.Modules(), options...)
 }

@@ -48,7 +48,7 @@ func (a *App) Stop(ctx context.Context) error {
 	// The background work of instances uses the modules' services.
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	return errors.Join(a.instances.Stop(wait), a.stopModules(ctx, a.modules))
+	return errors.Join(a.current.Load().instances.Stop(wait), a.stopModules(ctx, a.modules))
 }
 
 func (a *App) stopModules(ctx context.Context, modules []onion.Module) error {
@@ -79,8 +79,11 @@ func (a *App) Serve(ctx context.Context, listening func(base string)) error {
 }
 
 // ServeOn is Serve on a listener of the caller's, which it closes. The port
-// answers while the modules start: health tells live from ready.
+// answers while the modules start: health tells live from ready. While it serves,
+// the configuration's files are followed: see Reload.
 func (a *App) ServeOn(ctx context.Context, l net.Listener, listening func(base string)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	server := executor.NewServer(a.server.ServerConfig, a.exec)
 	// What net/http has to say is about clients: broken handshakes, malformed
 	// requests.
@@ -90,14 +93,21 @@ func (a *App) ServeOn(ctx context.Context, l net.Listener, listening func(base s
 	if err := a.Start(ctx); err != nil {
 		return errors.Join(err, server.Close())
 	}
+	for _, w := range a.Warnings() {
+		a.env.Logger.Warn(w)
+	}
+	followed := a.follow(ctx)
 	if listening != nil {
 		listening("http://" + l.Addr().String())
 	}
 	select {
 	case err := <-served:
+		stop()
+		<-followed
 		return errors.Join(fmt.Errorf("serve: %w", err), a.Stop(ctx))
 	case <-ctx.Done():
 	}
+	<-followed
 	return a.shutdown(ctx, server, served)
 }
 
@@ -109,13 +119,14 @@ func (a *App) shutdown(ctx context.Context, server *http.Server, served <-chan e
 	ctx = context.WithoutCancel(ctx)
 	a.drain(ctx)
 	wait, cancel := ctx, context.CancelFunc(func() {})
-	if t := a.server.ShutdownTimeout(); t > 0 {
-		wait, cancel = context.WithTimeout(ctx, t)
+	limit := a.current.Load().sections.server.ShutdownTimeout()
+	if limit > 0 {
+		wait, cancel = context.WithTimeout(ctx, limit)
 	}
 	defer cancel()
 	err := server.Shutdown(wait)
 	if err != nil {
-		err = errors.Join(fmt.Errorf("requests were still in flight after %v and are cut off: %w", a.server.ShutdownTimeout(), err), server.Close())
+		err = errors.Join(fmt.Errorf("requests were still in flight after %v and are cut off: %w", limit, err), server.Close())
 	}
 	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
@@ -126,10 +137,11 @@ func (a *App) shutdown(ctx context.Context, server *http.Server, served <-chan e
 // drain keeps serving for a while after ready has turned 503, so that what
 // balances the load can hear of it.
 func (a *App) drain(ctx context.Context) {
-	if a.server.DrainMs == 0 {
+	ms := a.current.Load().sections.server.DrainMs
+	if ms == 0 {
 		return
 	}
-	t := time.NewTimer(time.Duration(a.server.DrainMs) * time.Millisecond)
+	t := time.NewTimer(time.Duration(ms) * time.Millisecond)
 	defer t.Stop()
 	select {
 	case <-t.C:

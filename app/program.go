@@ -109,6 +109,9 @@ type commandLine struct {
 	command string
 	args    []string
 	config  string
+	// json and instance are of inspect; instance is nil if it was not given.
+	json     bool
+	instance *string
 }
 
 type command struct {
@@ -118,11 +121,12 @@ type command struct {
 
 // commands by name; help lists them in the order of commandNames.
 var commands = map[string]command{
-	"serve": {"run the application until SIGINT or SIGTERM (the default)", serveCommand},
-	"check": {"check configuration, onions and routes, print every error and warning, start nothing", checkCommand},
+	"serve":   {"run the application until SIGINT or SIGTERM (the default)", serveCommand},
+	"check":   {"check configuration, onions and routes, print every error and warning, start nothing", checkCommand},
+	"inspect": {"show what is in force and where it was said, start nothing", inspectCommand},
 }
 
-var commandNames = []string{"serve", "check"}
+var commandNames = []string{"serve", "check", "inspect"}
 
 // parse accepts flags before and after the command.
 func (p Program) parse(args []string) (commandLine, error) {
@@ -130,10 +134,18 @@ func (p Program) parse(args []string) (commandLine, error) {
 	flags := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	flags.SetOutput(p.Stderr)
 	flags.StringVar(&line.config, "config", "", "`directory` of the application: it holds config.yaml, or a directory config that does")
+	flags.BoolVar(&line.json, "json", false, "inspect: print JSON")
+	flags.Func("instance", "inspect: the `name` of an instance", func(name string) error {
+		line.instance = &name
+		return nil
+	})
 	flags.Usage = func() {
 		fmt.Fprintf(p.Stderr, "usage: %s [command] [--config DIR]\n\ncommands:\n", p.Name)
 		for _, name := range commandNames {
 			fmt.Fprintf(p.Stderr, "  %-8s %s\n", name, commands[name].help)
+		}
+		for _, name := range inspectionNames {
+			fmt.Fprintf(p.Stderr, "           inspect %s %s\n", name, inspections[name].args)
 		}
 		fmt.Fprintln(p.Stderr, "\nflags:")
 		flags.PrintDefaults()
@@ -152,6 +164,9 @@ func (p Program) parse(args []string) (commandLine, error) {
 	line.command = "serve"
 	if len(words) > 0 {
 		line.command, line.args = words[0], words[1:]
+	}
+	if line.command != "inspect" && (line.json || line.instance != nil) {
+		return line, usageError("only inspect takes --json and --instance")
 	}
 	return line, nil
 }

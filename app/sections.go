@@ -3,6 +3,8 @@ package app
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -50,9 +52,50 @@ type loggerSection struct {
 // claimed are the dotted paths of the sections above.
 var claimed = []string{"app", "server", "proxy", "logger", "instance", "onions"}
 
+// moduleSection is a section of the configuration that belongs to a module.
+type moduleSection struct {
+	path string
+	// into is what the module gave: a pointer to a struct.
+	into any
+	// defaults is what that held at first, before it was filled.
+	defaults reflect.Value
+}
+
+// moduleSections asks the modules for their sections.
+func moduleSections(modules []onion.Module) []moduleSection {
+	var list []moduleSection
+	for _, m := range modules {
+		c, ok := m.(onion.Configurable)
+		if !ok {
+			continue
+		}
+		own := c.Config()
+		for _, path := range slices.Sorted(maps.Keys(own)) {
+			s := moduleSection{path: path, into: own[path]}
+			if v := reflect.ValueOf(s.into); v.Kind() == reflect.Pointer && !v.IsNil() {
+				s.defaults = reflect.New(v.Type().Elem()).Elem()
+				s.defaults.Set(v.Elem())
+			}
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// fresh is the section as it was before it was filled, to try a configuration
+// on. The module goes on using its own.
+func (s moduleSection) fresh() moduleSection {
+	if s.defaults.IsValid() {
+		v := reflect.New(s.defaults.Type())
+		v.Elem().Set(s.defaults)
+		s.into = v.Interface()
+	}
+	return s
+}
+
 // readSections decodes the sections of the application and of its modules, and
 // refuses every key that belongs to none of them. All faults are in the error.
-func readSections(cfg *config.Config, modules []onion.Module) (sections, error) {
+func readSections(cfg *config.Config, modules []moduleSection) (sections, error) {
 	s := sections{server: serverSection{ServerConfig: executor.DefaultServerConfig()}, proxy: executor.DefaultProxyConfig()}
 	s.logger.Clients.Default.Level = "info"
 	var errs faults
@@ -72,16 +115,8 @@ func readSections(cfg *config.Config, modules []onion.Module) (sections, error) 
 
 	known := slices.Clone(claimed)
 	for _, m := range modules {
-		c, ok := m.(onion.Configurable)
-		if !ok {
-			continue
-		}
-		for path, into := range c.Config() {
-			known = append(known, path)
-			if err := cfg.Decode(into, strings.Split(path, ".")...); err != nil {
-				errs.add(err)
-			}
-		}
+		known = append(known, m.path)
+		errs.add(cfg.Decode(m.into, strings.Split(m.path, ".")...))
 	}
 	errs.add(cfg.Unclaimed(known...))
 	return s, errs.err()

@@ -20,7 +20,21 @@ func (t *Tree) Overlay(over ...*Tree) *Tree {
 	for _, o := range over {
 		layers = append(layers, o.layers...)
 	}
-	return newTree(layers)
+	out := newTree(layers)
+	for _, from := range append([]*Tree{t}, over...) {
+		out.takeSecrets(from, "")
+	}
+	return out
+}
+
+// takeSecrets takes over what is known of another tree's secrets beneath a prefix.
+func (t *Tree) takeSecrets(from *Tree, prefix string) {
+	from.secrets.Range(func(key, _ any) bool {
+		if rest, ok := strings.CutPrefix(key.(string), prefix); ok { //nolint:forcetypeassert // see Tree
+			t.secrets.Store(rest, true)
+		}
+		return true
+	})
 }
 
 // Sub gives the object at the path as a tree of its own, whose paths begin there; an empty tree if there is none or it
@@ -39,7 +53,13 @@ func (t *Tree) Sub(path ...string) *Tree {
 	if t.Map(path...) == nil {
 		layers = nil
 	}
-	return newTree(layers)
+	out := newTree(layers)
+	prefix := ""
+	if len(path) > 0 {
+		prefix = join(path) + sep
+	}
+	out.takeSecrets(t, prefix)
+	return out
 }
 
 // sub cuts the layer down to what it says beneath the path. said is false if it says nothing about it; the root is nil if
@@ -93,6 +113,10 @@ func (t *Tree) Redacted(path ...string) any {
 	value, _ := lookup(t.merged, path)
 	return t.redact(value, path)
 }
+
+// Redact is the net beneath the types, for a value that comes from elsewhere: as Redacted, by the names in the path and
+// the passwords in URLs.
+func Redact(value any, path ...string) any { return new(Tree).redact(value, path) }
 
 func (t *Tree) redact(value any, path []string) any {
 	switch v := value.(type) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -83,6 +84,51 @@ func PathString(path ...string) string {
 		b.WriteString(step)
 	}
 	return b.String()
+}
+
+// ParsePath reads what PathString writes.
+func ParsePath(text string) ([]string, error) {
+	var path []string
+	for rest := text; rest != ""; {
+		step := ""
+		switch {
+		case rest[0] == '"':
+			quoted, err := strconv.QuotedPrefix(rest)
+			if err == nil {
+				step, err = strconv.Unquote(quoted)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("the path %s has a quote without its end", text)
+			}
+			rest = rest[len(quoted):]
+		case rest[0] == '[':
+			step, rest, _ = strings.Cut(rest, "]")
+			if step += "]"; !isIndex(step) {
+				return nil, fmt.Errorf("the path %s: %s is no list index", text, step)
+			}
+		default:
+			end := strings.IndexAny(rest, ".[")
+			if end < 0 {
+				end = len(rest)
+			}
+			step, rest = rest[:end], rest[end:]
+			if step == "" {
+				return nil, fmt.Errorf("the path %s has an empty step", text)
+			}
+		}
+		path = append(path, step)
+		after, dot := strings.CutPrefix(rest, ".")
+		if dot && after == "" || !dot && rest != "" && rest[0] != '[' {
+			return nil, fmt.Errorf("the path %s: want a dot and a key at %q", text, rest)
+		}
+		rest = after
+	}
+	return path, nil
+}
+
+func isIndex(step string) bool {
+	_, ok := indexStep(step)
+	return ok
 }
 
 // A list index is a step of its own shape, "[0]", so that a path can be printed without the values it leads through.

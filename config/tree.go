@@ -139,6 +139,18 @@ func (t *Tree) Paths() [][]string {
 	return out
 }
 
+// PathsAt is Paths for the values at and beneath a path; none if there is no such value.
+func (t *Tree) PathsAt(path ...string) [][]string {
+	var out [][]string
+	value, ok := lookup(t.merged, path)
+	if object, inner := value.(map[string]any); inner && (len(object) > 0 || len(path) == 0) {
+		walk(object, slices.Clone(path), func(path []string, _ any) { out = append(out, path) })
+	} else if ok {
+		out = append(out, slices.Clone(path))
+	}
+	return out
+}
+
 func walk(object map[string]any, path []string, leaf func([]string, any)) {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		at := child(path, key)
