@@ -32,10 +32,10 @@ var attempts = sync.Pool{New: func() any {
 	return a
 }}
 
-func newAttempt(ctx context.Context, key string, windowMs int64, s *script, timeout time.Duration) *attempt {
+func newAttempt(ctx context.Context, key string, windowMs int64, s *script, deadline time.Time) *attempt {
 	a := attempts.Get().(*attempt) //nolint:forcetypeassert // nothing else is put there
 	a.key, a.windowMs, a.script, a.gone = key, windowMs, s, ctx.Done()
-	a.deadline = time.Now().Add(timeout)
+	a.deadline = deadline
 	a.count, a.err = Count{}, nil
 	return a
 }

@@ -94,7 +94,8 @@ func (f *flight) fail(err error) {
 
 // send makes the round trip and tells what it proves. Commands whose script the
 // server has lost were not executed: they are sent again, with the script, and
-// nothing else is. A panic fails this flight and nothing else.
+// nothing else is. A panic fails this flight and nothing else. Of ctx only the
+// values are used.
 func (l *lane) send(ctx context.Context, deadline time.Time, f *flight) (proof error) {
 	if len(f.single)+len(f.joint) == 0 {
 		return errNoSign
@@ -107,10 +108,10 @@ func (l *lane) send(ctx context.Context, deadline time.Time, f *flight) (proof e
 			proof = errFailed
 		}
 	}()
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
+	limit := newBound(ctx, deadline)
+	defer limit.release()
 	f.load()
-	failed := l.exec(ctx, f.commands, false)
+	failed := l.exec(limit, f.commands, false)
 	lost := f.commands[:0]
 	for _, c := range f.commands {
 		if c.read(failed) {
@@ -118,7 +119,7 @@ func (l *lane) send(ctx context.Context, deadline time.Time, f *flight) (proof e
 		}
 	}
 	if len(lost) > 0 {
-		failed = l.exec(ctx, lost, true)
+		failed = l.exec(limit, lost, true)
 		for _, c := range lost {
 			c.read(failed)
 		}

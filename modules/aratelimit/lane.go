@@ -12,18 +12,22 @@ import (
 )
 
 const (
-	// maxFlights is how many round trips of a lane are under way at once. With two,
-	// one is answered while the other gathers, and one broken connection does not
-	// stop the lane.
-	maxFlights = 2
 	// maxBatch bounds the attempts of one round trip.
 	maxBatch = 512
+	// maxFlights bounds the round trips of a lane that are under way at once. One
+	// is enough, and best, while it is answered: the longer it takes, the more
+	// attempts the next one carries.
+	maxFlights = 4
+	// patience is the part of the timeout after which a round trip is no longer
+	// waited for before another one starts, so that a connection that is stuck
+	// does not take along all who come after it.
+	patience = 4
 )
 
 // lane takes attempts to one Redis server: a group commit. An attempt that finds
-// less than maxFlights round trips under way makes one at once, on its caller's
-// goroutine. All others queue, and the next round trip that ends takes the whole
-// queue along, so nobody waits for company.
+// no round trip under way makes one at once, on its caller's goroutine. All others
+// queue, and the next round trip takes the whole queue along, so nobody waits for
+// company.
 //
 // Round trips for the queue are made on goroutines that end when the queue is
 // empty. Each attempt waits until its own deadline, which counts from its arrival;
@@ -36,28 +40,42 @@ type lane struct {
 	stopped atomic.Bool
 
 	mu      sync.Mutex
-	queue   []*attempt // empty unless flights is maxFlights
+	queue   []*attempt // empty unless there are flights
 	flights int
+	latest  time.Time // when the latest flight began
 	flyers  sync.WaitGroup
 }
 
 func (l *lane) incr(ctx context.Context, key string, windowMs int64, s *script) (Count, error) {
-	a := newAttempt(ctx, key, windowMs, s, l.timeout)
+	now := time.Now()
+	a := newAttempt(ctx, key, windowMs, s, now.Add(l.timeout))
 	l.mu.Lock()
 	switch {
 	case l.stopped.Load():
 		l.mu.Unlock()
 		a.err = errStopped
 		return a.result()
-	case l.flights < maxFlights:
-		l.flights++
+	case l.flights == 0:
+		l.flights, l.latest = 1, now
 		l.mu.Unlock()
 		l.alone(ctx, a)
 		return a.result()
 	}
 	l.queue = append(l.queue, a)
+	if l.flights < maxFlights && now.Sub(l.latest) > l.timeout/patience {
+		l.flights++
+		l.depart()
+	}
 	l.mu.Unlock()
 	return a.wait(ctx)
+}
+
+// depart starts the goroutine of a flight. The lock is held, and the queue is not
+// empty, so stop does not wait yet.
+func (l *lane) depart() {
+	l.latest = time.Now()
+	l.flyers.Add(1)
+	go l.fly()
 }
 
 // alone makes a round trip for one attempt. Its caller's end does not shorten it:
@@ -65,7 +83,7 @@ func (l *lane) incr(ctx context.Context, key string, windowMs int64, s *script) 
 func (l *lane) alone(ctx context.Context, a *attempt) {
 	f := newFlight()
 	f.add(a)
-	l.carry(context.WithoutCancel(ctx), f)
+	l.carry(ctx, f)
 	f.done()
 
 	l.mu.Lock()
@@ -74,8 +92,7 @@ func (l *lane) alone(ctx context.Context, a *attempt) {
 		l.flights--
 		return
 	}
-	l.flyers.Add(1) // not while stop waits: it has emptied the queue
-	go l.fly()
+	l.depart()
 }
 
 // fly makes round trips until the queue is empty.
@@ -104,6 +121,7 @@ func (l *lane) board(f *flight) bool {
 		l.flights--
 		return false
 	}
+	l.latest = time.Now()
 	f.reset()
 	f.all = append(f.all, l.queue[:n]...)
 	left := copy(l.queue, l.queue[n:])
