@@ -22,7 +22,7 @@ func TestDecoratorsNameTheirAuthor(t *testing.T) {
 func TestModuleProvides(t *testing.T) {
 	env := testEnv(nil, testNow)
 	m := Module()
-	if err := m.Provide(env); err == nil || !strings.Contains(err.Error(), "module a-user: neither server.keys nor jwt.base.secret is set") {
+	if err := m.Provide(env); err == nil || !strings.Contains(err.Error(), "neither server.keys nor jwt.base.secret is set") {
 		t.Fatalf("without a key: %v", err)
 	}
 	m.Settings.Base.Secret = "only this"
