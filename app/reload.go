@@ -150,14 +150,14 @@ func (a *App) follow(ctx context.Context) <-chan struct{} {
 
 // changed takes what came of reading the files again.
 func (a *App) changed(cfg *config.Config, err error) {
-	if err == nil {
-		err = a.Reload(cfg)
-	}
-	if err == nil {
-		return
-	}
 	var all faults
 	all.add(err)
+	if cfg != nil {
+		all.add(a.Reload(cfg)) // refuses a part, and says what else is wrong
+	}
+	if len(all.list) == 0 {
+		return
+	}
 	texts := make([]string, len(all.list))
 	for i, one := range all.list {
 		texts[i] = one.Error()

@@ -41,9 +41,9 @@ func WatchMaxWait(d time.Duration) WatchOption { return func(w *Watcher) { w.max
 
 // Watch follows the files that current was loaded from, and the instances', until the context ends. When they have changed
 // and then been quiet for a moment, they are loaded together with the same options, and onChange is called: with the new
-// configuration, or with nil and the error of Load; then nothing else has changed and the next change is tried again. A
+// configuration, or with what Load gives beside its error; then nothing else has changed and the next change is tried again. A
 // change that leaves the files' bytes as they were is none. What changed between the load of current and Watch is found.
-// Trouble of the watching itself also comes as an error to onChange, and the watching goes on.
+// Trouble of the watching itself also comes as an error to onChange, without a configuration, and the watching goes on.
 //
 // Directories are watched and not files, so editors that replace a file and Kubernetes' swapped links are seen; so are the
 // targets of links, and a directory that goes away and comes back.
@@ -167,11 +167,7 @@ func (w *Watcher) load(ctx context.Context, force bool) {
 		return
 	}
 	w.last = sum
-	c, err := s.build(w.options)
-	if err != nil {
-		c = nil // nobody is to run on a part
-	}
-	w.onChange(c, err)
+	w.onChange(s.build(w.options))
 }
 
 // A few tries are enough for anything but a directory that never rests, of which another event will come.

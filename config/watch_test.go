@@ -163,8 +163,8 @@ func TestWatchBrokenThenFixed(t *testing.T) {
 	for range 3 { // an error must not be the last thing that is seen
 		replace(t, "config/instances/acme.yaml", "v: [")
 		o := w.next()
-		if o.cfg != nil {
-			t.Fatal("a configuration came with the error")
+		if o.cfg == nil || o.cfg.Err() == nil {
+			t.Fatal("what comes with the error does not say that it is a part")
 		}
 		wantLines(t, o.err, "config/instances/acme.yaml:1: malformed YAML: did not find expected node content")
 		replace(t, "config/instances/acme.yaml", "v: 1") // what it was at first
