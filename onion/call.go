@@ -5,11 +5,12 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 )
 
 // Call is one request, or one PerformAction, on its way through the onions. It
-// belongs to one goroutine at a time and must not be kept after the response:
-// the executor may use it again.
+// belongs to one goroutine at a time. After the response it says what it said at
+// the end, for as long as somebody keeps it: no call is used for two requests.
 type Call struct {
 	// Request is the HTTP request; nil in a PerformAction outside any request.
 	Request *http.Request
@@ -59,6 +60,8 @@ type Call struct {
 	query    url.Values
 	queryErr error
 	values   []callValue
+	room     [3]callValue // what values usually needs
+	own      callContext  // what WithCall gives first
 }
 
 // Body is a parsed request body. At most one of JSON and Form is set.
@@ -136,6 +139,49 @@ func (c *Call) Query() (url.Values, error) {
 	return c.query, c.queryErr
 }
 
+// QueryField gives the first value of a query field and how often the field is
+// given. The error is Query's. A query in which nothing is escaped, as most are,
+// is read in place; any other is parsed once, as Query does.
+func (c *Call) QueryField(name string) (first string, count int, err error) {
+	if c.query != nil || !isPlainQuery(c.RawQuery) {
+		query, err := c.Query()
+		values := query[name]
+		if len(values) == 0 {
+			return "", 0, err
+		}
+		return values[0], len(values), err
+	}
+	for rest := c.RawQuery; rest != ""; {
+		var pair string
+		pair, rest, _ = strings.Cut(rest, "&")
+		key, value, _ := strings.Cut(pair, "=")
+		if pair == "" || key != name {
+			continue
+		}
+		if count == 0 {
+			first = value
+		}
+		count++
+	}
+	return first, count, nil
+}
+
+// isPlainQuery reports whether url.ParseQuery would take a query apart and
+// change nothing, and so little of it that looking for each field anew is
+// cheaper than a map.
+func isPlainQuery(query string) bool {
+	const longest = 256
+	if len(query) > longest {
+		return false
+	}
+	for i := range len(query) {
+		if b := query[i]; b == '%' || b == '+' || b == ';' {
+			return false
+		}
+	}
+	return true
+}
+
 type callValue struct{ key, value any }
 
 // Set stores a value for later steps of this call. Like a context's, a key is of
@@ -146,6 +192,9 @@ func (c *Call) Set(key, value any) {
 			c.values[i].value = value
 			return
 		}
+	}
+	if c.values == nil {
+		c.values = c.room[:0]
 	}
 	c.values = append(c.values, callValue{key, value})
 }
@@ -160,18 +209,32 @@ func (c *Call) Value(key any) any {
 	return nil
 }
 
-// Reset empties the call for another request and keeps its buffers.
-func (c *Call) Reset() {
-	clear(c.values)
-	*c = Call{Params: c.Params[:0], values: c.values[:0]}
+type callKey struct{}
+
+// callContext is a context that carries a call.
+type callContext struct {
+	context.Context //nolint:containedctx // it is a context
+
+	call *Call
 }
 
-type callKey struct{}
+// Value finds the call, or what the context around has.
+func (c *callContext) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return c.call
+	}
+	return c.Context.Value(key)
+}
 
 // WithCall gives a context that carries c, so that services called by an action
 // can ask for the caller.
 func WithCall(ctx context.Context, c *Call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
+	if c.own.Context == nil {
+		// The call and its context are one allocation.
+		c.own = callContext{ctx, c}
+		return &c.own
+	}
+	return &callContext{ctx, c}
 }
 
 // CallFrom finds the call that ctx belongs to; nil if there is none.

@@ -31,9 +31,12 @@ func (e extractor) token(c *onion.Call) (string, error) {
 	}
 	if e.query != "" && c.RawQuery != "" {
 		// What is malformed elsewhere in the query is for others to judge.
-		values, _ := c.Query()
-		if token, err := single(values[e.query]); token != "" || err != nil {
-			return token, err
+		token, count, _ := c.QueryField(e.query)
+		if count > 1 {
+			return "", errAmbiguous()
+		}
+		if token != "" {
+			return token, nil
 		}
 	}
 	line, err := single(c.Header["Authorization"])
@@ -58,9 +61,11 @@ func single(values []string) (string, error) {
 	case 1:
 		return values[0], nil
 	default:
-		return "", refuse(ReasonAmbiguous, "given more than once")
+		return "", errAmbiguous()
 	}
 }
+
+func errAmbiguous() error { return refuse(ReasonAmbiguous, "given more than once") }
 
 // bearer is the token of an Authorization line of that scheme, in any case and with any blanks around (RFC 9110, 11.4);
 // "" for other schemes.

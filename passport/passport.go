@@ -10,6 +10,9 @@ import (
 // anonymousSubject is the subject of every anonymous caller (contract A5).
 const anonymousSubject = "anonymous"
 
+// anonymousID is the id of every anonymous user.
+var anonymousID = NumberID(-1)
+
 // User is the user of a passport.
 type User struct {
 	ID        ID     `json:"id"`
@@ -37,7 +40,7 @@ type Passport struct {
 
 // Anonymous makes the passport of a caller who is not signed in; as in Vona, the user's id is -1.
 func Anonymous() *Passport {
-	return &Passport{User: User{ID: NumberID(-1), Anonymous: true}}
+	return &Passport{User: User{ID: anonymousID, Anonymous: true}}
 }
 
 // Authenticated reports that the caller is a known user, activated or not. A passport without a user id, and none at
