@@ -83,6 +83,9 @@ func contentEncoding(header http.Header) (string, error) {
 // sizes the first buffer, and only up to a point.
 func readPlain(source io.Reader, encoding string, limit, length int64) ([]byte, error) {
 	const firstBuffer = 64 << 10
+	if encoding == "" && 0 < length && length <= firstBuffer {
+		return readSized(source, length)
+	}
 	plain, err := decompress(source, encoding)
 	if err != nil {
 		return nil, err
@@ -94,6 +97,27 @@ func readPlain(source io.Reader, encoding string, limit, length int64) ([]byte, 
 	}
 	if int64(buf.Len()) > limit {
 		return nil, errTooLarge
+	}
+	return buf.Bytes(), nil
+}
+
+// readSized reads a body that comes as it is, with room for just what its sender
+// said and the byte that would be one too many. source has a bound of its own.
+func readSized(source io.Reader, length int64) ([]byte, error) {
+	buf := bytes.NewBuffer(make([]byte, 0, length+1))
+	for buf.Available() > 0 {
+		room := buf.AvailableBuffer()
+		n, err := source.Read(room[:cap(room)])
+		_, _ = buf.Write(room[:n]) // a buffer does not fail
+		switch {
+		case errors.Is(err, io.EOF):
+			return buf.Bytes(), nil
+		case err != nil:
+			return nil, fmt.Errorf("reading the body: %w", err)
+		}
+	}
+	if _, err := buf.ReadFrom(source); err != nil {
+		return nil, fmt.Errorf("reading the body: %w", err)
 	}
 	return buf.Bytes(), nil
 }

@@ -132,6 +132,9 @@ func kindOfBody(header http.Header) (bodyKind, error) {
 	if text == "" {
 		return bodyOther, nil
 	}
+	if text == "application/json" { // nearly always
+		return bodyJSON, nil
+	}
 	media, params, err := mime.ParseMediaType(text)
 	if err != nil {
 		return bodyOther, bodyError(http.StatusBadRequest, "malformed Content-Type", err)

@@ -132,12 +132,22 @@ type corsPolicy struct {
 	methods, headers, expose, maxAge string
 }
 
+// varyOrigin is shared by all responses; whoever adds to it gets a list of its own.
+var varyOrigin = []string{headerOrigin}
+
 // origin says on the response which origin may read it. Vary is set for all, so
 // that no cache serves one origin's answer to another (contract C10).
 func (p *corsPolicy) origin(c *onion.Call) (allowed bool) {
 	header := responseHeader(c)
-	header.Add(headerVary, headerOrigin)
-	origin := c.Header.Get(headerOrigin)
+	if header[headerVary] == nil {
+		header[headerVary] = varyOrigin
+	} else {
+		header.Add(headerVary, headerOrigin)
+	}
+	origin := ""
+	if values := c.Header[headerOrigin]; len(values) > 0 {
+		origin = values[0]
+	}
 	switch {
 	case origin == "":
 		return false

@@ -66,15 +66,16 @@ func securitiesDefaults() SecuritiesOptions {
 }
 
 func buildSecurities(o SecuritiesOptions, _ onion.Env) (onion.Wrap, error) {
-	var always [][2]string
+	// The keys are canonical and the lists of values shared by all responses.
+	var always []fixedField
 	if o.Nosniff.Enable.True() {
-		always = append(always, [2]string{headerNosniff, "nosniff"})
+		always = append(always, fixedField{headerNosniff, []string{"nosniff"}})
 	}
 	if o.XFrame.Enable.True() {
-		always = append(always, [2]string{"X-Frame-Options", o.XFrame.Value})
+		always = append(always, fixedField{"X-Frame-Options", []string{o.XFrame.Value}})
 	}
 	if o.ReferrerPolicy.Enable.True() {
-		always = append(always, [2]string{"Referrer-Policy", o.ReferrerPolicy.Value})
+		always = append(always, fixedField{"Referrer-Policy", []string{o.ReferrerPolicy.Value}})
 	}
 	hsts, err := o.HSTS.header()
 	if err != nil {
@@ -83,8 +84,8 @@ func buildSecurities(o SecuritiesOptions, _ onion.Env) (onion.Wrap, error) {
 	return func(next onion.Next) onion.Next {
 		return func(ctx context.Context, c *onion.Call) (any, error) {
 			header := responseHeader(c)
-			for _, field := range always {
-				header.Set(field[0], field[1])
+			for i := range always {
+				header[always[i].key] = always[i].values
 			}
 			if hsts != "" && c.Secure {
 				header.Set("Strict-Transport-Security", hsts)
@@ -92,6 +93,12 @@ func buildSecurities(o SecuritiesOptions, _ onion.Env) (onion.Wrap, error) {
 			return next(ctx, c)
 		}
 	}, nil
+}
+
+// fixedField is a header field that every response carries.
+type fixedField struct {
+	key    string
+	values []string
 }
 
 func (h HSTS) header() (string, error) {
