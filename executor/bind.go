@@ -36,8 +36,21 @@ type binder struct {
 	body   bool // some field is one member of the body
 }
 
+// origins of a field, as small numbers: a request asks for each of them.
+type from uint8
+
+const (
+	fromCall from = iota // ip, user, request
+	fromParam
+	fromQuery
+	fromHeader
+	fromField
+	fromBody
+)
+
 // field is one argument: where it comes from and how it gets into the struct.
 type field struct {
+	from   from
 	arg    onion.Arg
 	typ    reflect.Type
 	offset uintptr
@@ -182,19 +195,24 @@ func (c *compiler) source(f *field) (err error) {
 		if !slices.Contains(c.names, f.arg.Name) {
 			return fmt.Errorf("the path has no parameter %q, only %q", f.arg.Name, c.names)
 		}
+		f.from = fromParam
 		f.text, err = converterFor(f.typ)
 	case onion.SourceHeader:
+		f.from = fromHeader
 		f.key = http.CanonicalHeaderKey(f.arg.Name)
 		f.text, err = converterFor(f.typ)
 	case onion.SourceQuery:
+		f.from = fromQuery
 		f.text, err = converterFor(f.typ)
 	case onion.SourceField:
+		f.from = fromField
 		f.json = jsonSetterFor(f.typ)
 		if f.text, err = converterFor(f.typ); err != nil {
 			// A form cannot send it; JSON can.
 			f.text, err = converter{one: func(unsafe.Pointer, string) []fault { return wrongType(f.typ) }}, nil
 		}
 	case onion.SourceBody:
+		f.from = fromBody
 		f.json, f.form = jsonSetterFor(f.typ), formSetterFor(f.typ)
 	default:
 		f.own, err = ownSetter(f.arg.Source, f.typ)

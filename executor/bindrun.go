@@ -20,9 +20,8 @@ type members struct {
 // bind fills in the input at base. bad lists every conversion error, and what
 // pipes of arguments found; err ends the request.
 func (b *binder) bind(ctx context.Context, c *onion.Call, base unsafe.Pointer, pipes []argumentPipes) (bad []onion.FieldError, err error) {
-	var query url.Values
 	if b.query && c.RawQuery != "" {
-		if query, err = c.Query(); err != nil {
+		if _, _, err := c.QueryField(""); err != nil {
 			return nil, onion.NewError(http.StatusBadRequest, err)
 		}
 	}
@@ -33,7 +32,7 @@ func (b *binder) bind(ctx context.Context, c *onion.Call, base unsafe.Pointer, p
 	for i := range b.fields {
 		f := &b.fields[i]
 		p := fieldOf(base, f.offset)
-		faults := f.fill(ctx, c, p, query, &body)
+		faults := f.fill(ctx, c, p, &body)
 		if faults != nil {
 			bad = append(bad, fieldErrors(f.arg, faults)...)
 			continue
@@ -60,38 +59,42 @@ func membersOf(body *onion.Body) members {
 }
 
 // fill stores the field's value, or its default if it is absent.
-func (f *field) fill(ctx context.Context, c *onion.Call, p unsafe.Pointer, query url.Values, body *members) []fault {
-	switch f.arg.Source {
-	case onion.SourceParam:
+func (f *field) fill(ctx context.Context, c *onion.Call, p unsafe.Pointer, body *members) []fault {
+	switch f.from {
+	case fromParam:
 		if text, ok := c.Params.Get(f.arg.Name); ok {
 			return f.text.one(p, text)
 		}
-	case onion.SourceQuery:
-		if texts := query[f.arg.Name]; len(texts) > 0 {
-			return f.text.set(p, texts)
+	case fromQuery:
+		if first, count, _ := c.QueryField(f.arg.Name); count > 0 { // bind saw the error
+			if f.text.many == nil {
+				return f.text.one(p, first)
+			}
+			query, _ := c.Query()
+			return f.text.many(p, query[f.arg.Name])
 		}
-	case onion.SourceHeader:
+	case fromHeader:
 		if texts := c.Header[f.key]; len(texts) > 0 {
 			return f.text.set(p, texts)
 		}
 		if f.key == "Host" && c.Host != "" {
 			return f.text.one(p, c.Host)
 		}
-	case onion.SourceField:
+	case fromField:
 		if raw, ok := body.json[f.arg.Name]; ok && !isNull(raw) {
 			return f.json(p, raw)
 		}
 		if texts := body.form[f.arg.Name]; len(texts) > 0 {
 			return f.text.set(p, texts)
 		}
-	case onion.SourceBody:
+	case fromBody:
 		switch {
 		case len(c.Body.JSON) > 0:
 			return f.json(p, c.Body.JSON)
 		case c.Body.Form != nil:
 			return f.form(p, c.Body.Form)
 		}
-	default:
+	case fromCall:
 		f.own(ctx, c, p)
 	}
 	if f.hasPreset {

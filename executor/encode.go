@@ -38,10 +38,14 @@ func getBuffer() *jsonBuffer {
 	return b
 }
 
+// putBuffer gives a buffer back. What it held is wiped: who kept part of it would
+// find zeros there, and never another caller's answer.
 func putBuffer(b *jsonBuffer) {
-	if b.Cap() <= maxKeptBuffer {
-		buffers.Put(b)
+	if b.Cap() > maxKeptBuffer {
+		return
 	}
+	clear(b.Bytes())
+	buffers.Put(b)
 }
 
 // encode appends a value as JSON. A nil slice is an empty list, a nil map an

@@ -11,7 +11,11 @@ import (
 )
 
 // exchange is what the executor itself keeps of one call: the runtime it began
-// with, which it also ends with, and how far its answer is.
+// with, which it also ends with, and how far its answer is. It holds everything
+// that a call needs, so that a call is one allocation. It is not used again for
+// another call: actions hand the call and its context to goroutines, mounted
+// handlers and connections that were taken over, and nothing could tell when the
+// last of them is done with it.
 type exchange struct {
 	call    onion.Call
 	runtime *Runtime
@@ -24,7 +28,8 @@ type exchange struct {
 	complete bool
 	aborted  bool
 
-	params [4]onion.Param // room for most routes' parameters
+	params [2]onion.Param // room for most routes' parameters
+	length [1]string      // the value of Content-Length
 }
 
 type exchangeKey struct{}
@@ -59,12 +64,23 @@ func newExchange(rt *Runtime, w http.ResponseWriter, r *http.Request) *exchange 
 func pathAsSent(r *http.Request) string {
 	path := r.URL.RawPath
 	if path == "" {
-		path = r.URL.EscapedPath()
+		path = r.URL.Path
+		for i := range len(path) {
+			if !isPlainPath(path[i]) {
+				path = r.URL.EscapedPath()
+				break
+			}
+		}
 	}
 	if path == "" {
 		return "/"
 	}
 	return path
+}
+
+// isPlainPath reports a byte that stands for itself in a path, in any spelling.
+func isPlainPath(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= '-' && b <= '9' || b >= 'A' && b <= 'Z' || b == '_' || b == '~'
 }
 
 func (x *exchange) logger() *slog.Logger { return x.runtime.env.Logger }

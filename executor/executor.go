@@ -76,7 +76,7 @@ func NewRuntime(in RuntimeInput) (*Runtime, error) {
 	if err := errors.Join(all...); err != nil {
 		return nil, err
 	}
-	rt.system = boundary(rt.dispatch)
+	rt.system = boundary(rt.Dispatch)
 	for _, step := range slices.Backward(in.Engine.System()) {
 		rt.system = boundary(step.Wrap(rt.system))
 	}
@@ -126,8 +126,12 @@ func (rt *Runtime) enter(ctx context.Context, c *onion.Call) (any, error) {
 	return rt.system(ctx, c)
 }
 
-// dispatch is the innermost step of the system chain: route and run.
-func (rt *Runtime) dispatch(ctx context.Context, c *onion.Call) (any, error) {
+// Dispatch is the innermost step of the system chain: it finds the route of a
+// call by its method and path, and runs the chain that was compiled for it and the
+// call's instance. The value is the action's, a Reply, or onion.Unhandled where
+// there is neither a route nor a mounted handler; the errors are those of contract
+// C5, C8 and the chain's own.
+func (rt *Runtime) Dispatch(ctx context.Context, c *onion.Call) (any, error) {
 	f, err := rt.router.find(c.Method, c.Path, c.Params[:0])
 	if err != nil {
 		return nil, err
@@ -143,8 +147,9 @@ func (rt *Runtime) dispatch(ctx context.Context, c *onion.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := exchangeOf(c)
-	x.filters, x.routed = chain.Filters, true
+	if x := exchangeOf(c); x != nil {
+		x.filters, x.routed = chain.Filters, true
+	}
 	return chain.Run(ctx, c)
 }
 

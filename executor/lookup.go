@@ -18,9 +18,6 @@ type found struct {
 	others methodSet
 }
 
-// inlineSegments is the number of segments that a lookup keeps on its stack.
-const inlineSegments = 12
-
 // find looks a path up, percent-encoded as it was sent. Parameters are appended
 // to params. An escape that is no UTF-8 text is a 400.
 func (r *router) find(method, path string, params onion.Params) (found, error) {
@@ -28,15 +25,13 @@ func (r *router) find(method, path string, params onion.Params) (found, error) {
 	if !rooted {
 		return found{params: params}, nil
 	}
-	s := search{method: methodIndex(method), path: path, params: params}
-	escaped := strings.IndexByte(path, '%') >= 0
-	if escaped {
+	s := search{method: methodIndex(method), params: params, escaped: strings.IndexByte(path, '%') >= 0}
+	if s.escaped {
 		if _, err := unescape(path); err != nil {
 			return found{params: params}, onion.NewError(http.StatusBadRequest, err)
 		}
 	}
-	s.split(r.depth, escaped)
-	e := s.walk(r.root, 0)
+	e := s.walk(r.root, path, true)
 	if e == nil {
 		return found{params: params, others: s.others}, nil
 	}
@@ -61,78 +56,46 @@ func unescape(text string) (string, error) {
 
 // search is one lookup.
 type search struct {
-	method int
-	path   string // without the leading slash, as sent
-	params onion.Params
-	others methodSet
-
-	count int // of segments
-	first [inlineSegments]string
-	more  []string
+	method  int
+	escaped bool // some segment is
+	params  onion.Params
+	others  methodSet
 }
 
-func (s *search) push(text string) {
-	if s.count < inlineSegments {
-		s.first[s.count] = text
-	} else {
-		s.more = append(s.more, text)
-	}
-	s.count++
-}
-
-func (s *search) segment(i int) string {
-	if i < inlineSegments {
-		return s.first[i]
-	}
-	return s.more[i-inlineSegments]
-}
-
-// split fills segments, decoded. More segments than the tree is deep can only
-// belong to a "*", so what follows the first depth of them stays in one piece.
-func (s *search) split(depth int, escaped bool) {
-	rest, more := s.path, true
-	for more && s.count < depth {
-		var text string
-		text, rest, more = strings.Cut(rest, "/")
-		if escaped && strings.IndexByte(text, '%') >= 0 {
-			text, _ = unescape(text) // find decoded it all
-		}
-		s.push(text)
-	}
-	if more {
-		s.push(rest)
-	}
-}
-
-// walk looks for the route below n of the segments from i on. On the way it
-// collects the methods of the leaves that fit the path.
-func (s *search) walk(n *node, i int) *endpoint {
-	if i == s.count {
+// walk looks for the route below n of a path, as sent and without the leading
+// slash; more tells a path that has a segment left, which may be empty, from one
+// that has ended. On the way it collects the methods of the leaves that fit the
+// path.
+func (s *search) walk(n *node, path string, more bool) *endpoint {
+	if !more {
 		if e := s.pick(&n.here); e != nil {
 			return e
 		}
-		return s.takeRest(n, i)
+		return s.takeRest(n, "")
 	}
-	text := s.segment(i)
-	if next := n.literals[text]; next != nil {
-		if e := s.walk(next, i+1); e != nil {
+	text, rest, more := strings.Cut(path, "/")
+	if s.escaped && strings.IndexByte(text, '%') >= 0 {
+		text, _ = unescape(text) // find decoded it all
+	}
+	if next := n.find(text); next != nil {
+		if e := s.walk(next, rest, more); e != nil {
 			return e
 		}
 	}
 	if n.param != nil && text != "" {
 		mark := len(s.params)
 		s.params = append(s.params, onion.Param{Value: text})
-		if e := s.walk(n.param, i+1); e != nil {
+		if e := s.walk(n.param, rest, more); e != nil {
 			return e
 		}
 		s.params = s.params[:mark]
 	}
-	if text == "" && i == s.count-1 {
+	if text == "" && !more {
 		if e := s.takeAbsent(n); e != nil {
 			return e
 		}
 	}
-	return s.takeRest(n, i)
+	return s.takeRest(n, path)
 }
 
 // takeAbsent takes an optional parameter whose segment is there but empty: the
@@ -150,19 +113,19 @@ func (s *search) takeAbsent(n *node) *endpoint {
 	return s.pick(&optional)
 }
 
-func (s *search) takeRest(n *node, i int) *endpoint {
-	e := s.pick(&n.rest)
+// takeRest takes a "*" for what is left of the path.
+func (s *search) takeRest(n *node, path string) *endpoint {
+	if n.rest == nil {
+		return nil
+	}
+	e := s.pick(n.rest)
 	if e == nil {
 		return nil
 	}
-	rest := s.path
-	for range i {
-		_, rest, _ = strings.Cut(rest, "/")
+	if s.escaped && strings.IndexByte(path, '%') >= 0 {
+		path, _ = unescape(path) // find decoded it all
 	}
-	if strings.IndexByte(rest, '%') >= 0 {
-		rest, _ = unescape(rest) // find decoded it all
-	}
-	s.params = append(s.params, onion.Param{Value: rest})
+	s.params = append(s.params, onion.Param{Value: path})
 	return e
 }
 

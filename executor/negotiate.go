@@ -21,7 +21,10 @@ func wantsJSON(path string, header http.Header, compat bool) bool {
 		return json.q > 0 &&
 			json.above(preferenceOf(accept, "text", "html")) && json.above(preferenceOf(accept, "text", "plain"))
 	}
-	if len(accept) == 0 || isJSONType(header.Get("Content-Type")) {
+	if len(accept) == 0 {
+		return true
+	}
+	if types := header["Content-Type"]; len(types) > 0 && isJSONType(types[0]) {
 		return true
 	}
 	html := preferenceOf(accept, "text", "html")
@@ -116,7 +119,11 @@ func quality(item string) (q float64, ok bool) {
 // localeOf is the first language of an Accept-Language, "" for none: letters,
 // digits and hyphens, at most 35 bytes, as language tags are.
 func localeOf(header http.Header) string {
-	first, _, _ := strings.Cut(header.Get("Accept-Language"), ",")
+	lines := header["Accept-Language"]
+	if len(lines) == 0 {
+		return ""
+	}
+	first, _, _ := strings.Cut(lines[0], ",")
 	first, _, _ = strings.Cut(first, ";")
 	first = strings.TrimSpace(first)
 	if len(first) > 35 || strings.ContainsFunc(first, notLanguage) {

@@ -11,8 +11,8 @@ import (
 )
 
 // router finds the route of a method and path (contract C5, D5). It is a tree of
-// path segments: a lookup costs one map access a segment, however many routes
-// there are. It does not change once it is built.
+// path segments: a lookup costs at most one map access a segment, however many
+// routes there are. It does not change once it is built.
 //
 // A path is split at its slashes as it was sent, and each segment is decoded
 // once, so an escaped slash stays inside its segment. Nothing is redirected,
@@ -23,8 +23,6 @@ import (
 // which may be empty or absent; its value is the rest decoded as a whole.
 type router struct {
 	root *node
-	// depth is the number of segments of the longest template.
-	depth int
 }
 
 // methods in the order of the bits of a methodSet.
@@ -73,12 +71,37 @@ type endpoint struct {
 	names []string
 }
 
-// node is a place in the tree. rest ends in "*", whatever follows the node.
+// node is a place in the tree. rest ends in "*", whatever follows the node; nil
+// if nothing does.
 type node struct {
-	literals map[string]*node
+	literals []literal
+	byText   map[string]*node // of literals, where they are many
 	param    *node
 	here     leaf
-	rest     leaf
+	rest     *leaf
+}
+
+// literal is a segment that a path must have as it is.
+type literal struct {
+	text string
+	node *node
+}
+
+// few is the number of literals up to which comparing them one by one beats a
+// map.
+const few = 4
+
+// find gives the node behind a literal, nil if there is none.
+func (n *node) find(text string) *node {
+	if n.byText != nil {
+		return n.byText[text]
+	}
+	for i := range n.literals {
+		if n.literals[i].text == text {
+			return n.literals[i].node
+		}
+	}
+	return nil
 }
 
 // newRouter builds the tree. The error joins everything that is wrong, each with
@@ -104,7 +127,6 @@ func (r *router) add(route *onion.RouteInfo) error {
 		return fmt.Errorf("route %s:%s (%s): method %q is not routed", route.Bean, route.Action, route.Where, route.Method)
 	}
 	e := &endpoint{route: route}
-	r.depth = max(r.depth, len(segments))
 	at := r.root
 	for _, s := range segments {
 		if s.kind != literalSegment {
@@ -121,6 +143,9 @@ func (r *router) add(route *onion.RouteInfo) error {
 			}
 			at = at.child()
 		case restSegment:
+			if at.rest == nil {
+				at.rest = &leaf{}
+			}
 			return at.rest.put(index, e)
 		}
 	}
@@ -128,13 +153,21 @@ func (r *router) add(route *onion.RouteInfo) error {
 }
 
 func (n *node) literal(text string) *node {
-	if n.literals == nil {
-		n.literals = map[string]*node{}
+	if next := n.find(text); next != nil {
+		return next
 	}
-	if n.literals[text] == nil {
-		n.literals[text] = &node{}
+	next := &node{}
+	n.literals = append(n.literals, literal{text, next})
+	switch {
+	case n.byText != nil:
+		n.byText[text] = next
+	case len(n.literals) > few:
+		n.byText = map[string]*node{}
+		for _, l := range n.literals {
+			n.byText[l.text] = l.node
+		}
 	}
-	return n.literals[text]
+	return next
 }
 
 func (n *node) child() *node {

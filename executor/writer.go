@@ -98,7 +98,7 @@ func (x *exchange) send(c *onion.Call, status int, contentType string, body []by
 	h := c.Response.Header
 	switch {
 	case contentType == typeJSON && c.WantsJSON && c.Response.Envelope, contentType != "" && h["Content-Type"] == nil:
-		h["Content-Type"] = []string{contentType}
+		h["Content-Type"] = typeValues(contentType)
 	}
 	if status >= http.StatusBadRequest {
 		markError(h, status)
@@ -110,7 +110,8 @@ func (x *exchange) send(c *onion.Call, status int, contentType string, body []by
 		}
 		body = nil
 	} else {
-		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+		x.length[0] = strconv.Itoa(len(body))
+		h["Content-Length"] = x.length[:]
 	}
 	x.complete = true
 	w := c.Response.Writer
@@ -120,6 +121,23 @@ func (x *exchange) send(c *onion.Call, status int, contentType string, body []by
 		_, _ = w.Write(body)
 	}
 	return nil
+}
+
+// The content types as header values. They are shared by all responses: to add
+// to one of them makes a list of its own.
+var (
+	valuesJSON = []string{typeJSON}
+	valuesHTML = []string{typeHTML}
+)
+
+func typeValues(contentType string) []string {
+	switch contentType {
+	case typeJSON:
+		return valuesJSON
+	case typeHTML:
+		return valuesHTML
+	}
+	return []string{contentType}
 }
 
 // markError sets what every error carries (contract C3, A9).

@@ -1,0 +1,4 @@
+package executor
+
+// RaceDetector is raceDetector for the tests outside the package.
+const RaceDetector = raceDetector

@@ -1,0 +1,115 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/vonago/vonago/onion"
+)
+
+// TestCallOutlivesItsRequest keeps calls and their contexts beyond their
+// responses, as goroutines of actions do, while other requests are served. A call
+// that was used again would speak of another request, and the race detector would
+// see it change.
+func TestCallOutlivesItsRequest(t *testing.T) {
+	type in struct {
+		ID   string      `param:"id"`
+		Call *onion.Call `request:""`
+	}
+	type kept struct {
+		id   string
+		call *onion.Call
+		ctx  context.Context //nolint:containedctx // this is about contexts that are kept
+	}
+	const requests, workers = 400, 4
+	held := make(chan kept, requests)
+	e := New(newApp(onion.Get("keep", "keep/:id", func(ctx context.Context, in *in) (onion.Empty, error) {
+		held <- kept{in.ID, in.Call, ctx}
+		return onion.Empty{}, nil
+	})).mustBuild(t))
+
+	check := func(k kept) {
+		path := "/api/t/keep/" + k.id
+		inner, cancel := context.WithCancel(k.ctx)
+		defer cancel()
+		switch id, _ := k.call.Params.Get("id"); {
+		case onion.CallFrom(inner) != k.call:
+			t.Errorf("%s: the context has another call", path)
+		case k.call.Path != path || id != k.id || k.call.Request.URL.Path != path:
+			t.Errorf("%s: the call says %s, id %s", path, k.call.Path, id)
+		case k.call.Response.Written.Status != http.StatusOK:
+			t.Errorf("%s: the call says status %d", path, k.call.Response.Written.Status)
+		case k.call.Response.Header.Get("X-Id") != k.id:
+			t.Errorf("%s: the header is that of %s", path, k.call.Response.Header.Get("X-Id"))
+		}
+	}
+	var serving sync.WaitGroup
+	for w := range workers {
+		serving.Go(func() {
+			for i := range requests / workers {
+				id := fmt.Sprintf("%d-%d", w, i)
+				recorder := httptest.NewRecorder()
+				recorder.Header().Set("X-Id", id)
+				e.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/api/t/keep/"+id, nil))
+				check(<-held) // another worker's, or a call of before
+			}
+		})
+	}
+	serving.Wait()
+}
+
+// keeper is a ResponseWriter that breaks the rule of io.Writer: it keeps what it
+// was given.
+type keeper struct {
+	httptest.ResponseRecorder
+
+	kept []byte
+}
+
+func (k *keeper) Write(p []byte) (int, error) {
+	k.kept = p
+	return k.ResponseRecorder.Write(p)
+}
+
+// TestBuffersAreWiped shows that who keeps a pooled buffer finds nothing in it,
+// least of all another caller's answer, and that answers which are meant to be
+// kept are not in one.
+func TestBuffersAreWiped(t *testing.T) {
+	e := New(newApp(onion.Get("secret", "secret", func(context.Context, *onion.Empty) (string, error) {
+		return "only for the first caller", nil
+	})).mustBuild(t))
+	w := &keeper{ResponseRecorder: *httptest.NewRecorder()}
+	e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/t/secret", nil))
+	if got := w.Body.String(); got != `{"code":0,"message":"Success","data":"only for the first caller"}` {
+		t.Fatalf("the answer is %s", got)
+	}
+	if len(bytes.Trim(w.kept, "\x00")) > 0 {
+		t.Errorf("the buffer still holds %q", w.kept)
+	}
+	c := &onion.Call{WantsJSON: true}
+	reply := notFound(c)
+	for range 10 {
+		b := getBuffer()
+		b.WriteString("something else, and longer than what was there")
+		putBuffer(b)
+	}
+	if got := string(reply.Body); got != `{"code":404,"message":"Not Found"}` {
+		t.Errorf("a reply changed: %s", got)
+	}
+}
+
+// mustBuild makes the application's runtime.
+func (a *app) mustBuild(tb testing.TB) *Runtime {
+	tb.Helper()
+	rt, err := a.build(io.Discard)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return rt
+}
