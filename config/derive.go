@@ -81,12 +81,32 @@ func (l layer) sub(path []string) (out layer, said bool) {
 	if len(path) == 0 {
 		prefix, out.whole = "", l.whole
 	}
-	for key, pos := range l.at {
-		if rest, ok := strings.CutPrefix(key, prefix); ok {
-			out.at[rest] = pos
+	l.positions(prefix, "", root, out.at)
+	return out, true
+}
+
+// positions puts the positions of all that lies beneath value into at, without the prefix. They are looked up value by value:
+// a layer may hold a thousand instances, each of which is cut out.
+func (l layer) positions(prefix, below string, value any, at map[string]Position) {
+	visit := func(step string, inner any) {
+		if below != "" {
+			step = below + sep + step
+		}
+		if pos, ok := l.at[prefix+step]; ok {
+			at[step] = pos
+		}
+		l.positions(prefix, step, inner, at)
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			visit(key, inner)
+		}
+	case []any:
+		for i, inner := range v {
+			visit(stepOf(i), inner)
 		}
 	}
-	return out, true
 }
 
 // lostBelow is what could not be read at, above or beneath the path, as seen from there.

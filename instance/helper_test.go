@@ -23,11 +23,16 @@ type files map[string]string
 
 func load(t *testing.T, f files) *config.Config {
 	t.Helper()
+	return loadFor(t, f)
+}
+
+func loadFor(t testing.TB, f files) *config.Config {
+	t.Helper()
 	t.Chdir(t.TempDir())
 	return reload(t, f)
 }
 
-func reload(t *testing.T, f files) *config.Config {
+func reload(t testing.TB, f files) *config.Config {
 	t.Helper()
 	if err := os.RemoveAll("config"); err != nil {
 		t.Fatal(err)

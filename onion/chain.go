@@ -62,7 +62,7 @@ func (s *Set) plan(route *RouteInfo, extra map[*spec]layer) ([]activeOnion, Erro
 	for _, use := range s.onionsAt(route) {
 		r := s.resolveAt(route, use.spec, extra)
 		errs = append(errs, r.errs...)
-		if ok, _ := r.activeAt(s.engine.env, s.instance, route); ok {
+		if ok, _ := r.activeAt(s.instance, route); ok {
 			active = append(active, activeOnion{r, use.spec.global})
 		}
 	}

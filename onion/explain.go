@@ -51,7 +51,7 @@ func (s *Set) Explain(route *RouteInfo) Explanation {
 	ex := Explanation{Route: route}
 	for _, use := range s.onionsAt(route) {
 		r := s.resolveAt(route, use.spec, nil)
-		active, reason := r.activeAt(s.engine.env, s.instance, route)
+		active, reason := r.activeAt(s.instance, route)
 		if active {
 			active, reason = r.condition(false).explain(Known{})
 		}

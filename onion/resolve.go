@@ -17,6 +17,10 @@ type resolved struct {
 	key       string
 	selection selection
 	errs      Errors
+	// inactive says why enable, meta.mode or meta.flavor keep the onion out, ""
+	// if they do not; instanceName is the condition meta.instanceName.
+	inactive     string
+	instanceName any
 }
 
 // resolve merges layers and decodes the outcome strictly.
@@ -35,7 +39,14 @@ func (e *Engine) resolve(s *spec, layers []layer) *resolved {
 		r.errs = append(r.errs, r.name(fmt.Errorf("encoding options: %w", err))...)
 	}
 	r.key = string(s.name) + string(text)
+	r.settle(e.env)
 	return r
+}
+
+// settle decides, once for all routes, what is the same at each of them.
+func (r *resolved) settle(env Env) {
+	_, r.inactive = r.activeAtBuild(env)
+	r.instanceName = metaCondition(r.merged.options, metaKeyInstanceName)
 }
 
 // name turns problems into errors that name onion, layer and path. A problem at
@@ -83,11 +94,11 @@ func (r *resolved) activeAtBuild(env Env) (active bool, reason string) {
 
 // activeAt decides for a route of an instance. route is nil outside any route,
 // where match and ignore are not asked.
-func (r *resolved) activeAt(env Env, instance any, route *RouteInfo) (active bool, reason string) {
-	if active, reason = r.activeAtBuild(env); !active {
-		return active, reason
+func (r *resolved) activeAt(instance any, route *RouteInfo) (active bool, reason string) {
+	if r.inactive != "" {
+		return false, r.inactive
 	}
-	if !metaHolds(metaCondition(r.merged.options, metaKeyInstanceName), instance) {
+	if !metaHolds(r.instanceName, instance) {
 		return false, "meta.instanceName does not match"
 	}
 	if route != nil && !r.selection.active(route.Raw) {

@@ -69,6 +69,7 @@ type otherInstance struct{}
 func (s *Set) check() error {
 	var errs Errors
 	uses := map[*spec][]resolvedUse{}
+	built := map[*resolved]bool{} // most routes share what an onion resolves to
 	for _, route := range s.engine.routes {
 		active, problems := s.plan(route, nil)
 		errs = append(errs, problems...)
@@ -76,8 +77,11 @@ func (s *Set) check() error {
 			if len(a.errs) > 0 {
 				continue
 			}
-			if _, err := s.engine.buildStep(a.spec, a.resolved); err != nil {
-				errs = append(errs, a.name(err)...)
+			if !built[a.resolved] {
+				built[a.resolved] = true
+				if _, err := s.engine.buildStep(a.spec, a.resolved); err != nil {
+					errs = append(errs, a.name(err)...)
+				}
 			}
 			if err := s.engine.checkRoute(a.spec, route); err != nil {
 				errs = append(errs, err)

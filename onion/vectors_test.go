@@ -128,7 +128,8 @@ func TestMatchVectors(t *testing.T) {
 			if c.Selector != nil {
 				route = &RouteInfo{Raw: *c.Selector}
 			}
-			active, _ := r.activeAt(env, "", route)
+			r.settle(env)
+			active, _ := r.activeAt("", route)
 			active = active && r.condition(false).holds(&Call{Host: "127.0.0.1:7102"})
 			if active != c.Want {
 				t.Errorf("got %v, want %v", active, c.Want)
