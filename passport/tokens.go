@@ -75,6 +75,9 @@ func NewTokens(issuer string, server Keys, cfg Config, clock onion.Clock) (*Toke
 // Format keeps the keys out of what is printed, whatever the verb.
 func (t *Tokens) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "tokens of "+t.issuer) }
 
+// Life is how long a client's tokens live if nothing else is said; 0 for an unknown client.
+func (t *Tokens) Life(client Client) time.Duration { return t.lives[client] }
+
 // SignOptions changes how one token is made.
 type SignOptions struct {
 	// Temp gives the token the life of jwt.tempAuthToken, for tokens that stand in URLs.

@@ -59,8 +59,9 @@ type third struct {
 
 // thirds are the leaves at which third parties live. What only tests import is not listed: tests are not read.
 var thirds = []third{
-	{"github.com/redis/go-redis/v9", []string{"modules/aredis", "modules/aratelimit", "modules/ainstance", "internal/redistest"},
-		"aredis makes the clients, the limiter's counter is a script, news of instances are a subscription; the test helper looks at servers"},
+	{"github.com/redis/go-redis/v9", []string{"modules/aredis", "modules/aratelimit", "modules/ainstance", "modules/auser", "internal/redistest"},
+		"aredis makes the clients, the limiter's counter is a script, news of instances are a subscription, sign-ins are keys; " +
+			"the test helper looks at servers"},
 	{"github.com/alicebob/miniredis/v2", []string{"modules/aredis"}, "the embedded server for development"},
 	{"github.com/sony/gobreaker/v2", []string{"modules/aratelimit"}, "the limiter's breaker"},
 	{"github.com/knadh/koanf", []string{"config"}, "layers of configuration"},
