@@ -19,6 +19,17 @@ type Counter interface {
 	Incr(ctx context.Context, key string, windowMs int64) (Count, error)
 }
 
+// Counters is a service: the counters of the application, for modules that limit
+// something else than requests, and for measuring. Their keys are taken as they
+// are, without the client's prefix.
+type Counters struct {
+	// Each adds every attempt by a command of its own.
+	Each Counter
+	// Joint is for a key that many attempts go to: attempts that are pending at
+	// the same moment are added by one command.
+	Joint Counter
+}
+
 // Count is what the counter said to one attempt.
 type Count struct {
 	// N is the attempt's ordinal in its window, from 1.

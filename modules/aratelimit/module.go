@@ -85,6 +85,9 @@ func (m *module) Provide(env onion.Env) error {
 		events:  newEvents(env.Logger, m.config.MaxEventsPerSecond, env.Clock),
 		metrics: metrics,
 	}
+	if err := onion.Provide(env, Counters{Each: m.counter, Joint: m.limiter.joint}); err != nil {
+		return err
+	}
 	return onion.Provide(env, m.limiter)
 }
 
