@@ -141,9 +141,10 @@ type valueLine struct {
 
 // findConfig lists the values at and beneath a path, without secrets.
 func findConfig(ctx context.Context, a *App, line commandLine, args []string) (any, error) {
-	tree := a.current.Load().cfg.Tree
+	now := a.current.Load()
+	tree := now.cfg.Tree
 	if line.instance != nil {
-		inst, _, err := a.lookUp(ctx, a.current.Load(), *line.instance)
+		inst, _, err := a.lookUp(ctx, now, *line.instance)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +163,19 @@ func findConfig(ctx context.Context, a *App, line commandLine, args []string) (a
 	list := []valueLine{}
 	for _, path := range tree.PathsAt(under...) {
 		at := tree.Source(path...)
-		list = append(list, valueLine{config.PathString(path...), tree.Redacted(path...), at.Layer, at.String()})
+		list = append(list, valueLine{config.PathString(path...), maskOption(now.engine, path, tree.Redacted(path...)), at.Layer, at.String()})
 	}
 	return list, nil
+}
+
+// maskOption hides a secret among the options of an onion, which only the onion
+// knows to be one. Onions stand at the top and in instances.
+func maskOption(e *onion.Engine, path []string, value any) any {
+	if len(path) > 4 && path[0] == "instance" && path[1] == "instances" && path[3] == "config" {
+		path = path[4:]
+	}
+	if len(path) < 4 || path[0] != "onions" {
+		return value
+	}
+	return e.Masked(onion.Name(path[2]), value, path[3:]...)
 }

@@ -174,6 +174,20 @@ func (n *node) child(name string) *node {
 	return nil
 }
 
+// Masked is the value of an onion's option fit to be shown: secrets hide their
+// text. It is for showing configuration as it is written; explanations are masked.
+func (e *Engine) Masked(name Name, value any, path ...string) any {
+	s := e.specs[name]
+	if s == nil || s.schema == nil {
+		return value
+	}
+	n := s.schema.root
+	for _, key := range path {
+		n = n.child(key)
+	}
+	return n.masked(value)
+}
+
 var revealType = reflect.TypeFor[interface{ Reveal() string }]()
 
 // masked is a value fit to be shown: a type with a method Reveal, as secrets have
