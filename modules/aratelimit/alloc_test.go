@@ -1,8 +1,15 @@
 package aratelimit
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/vonago/vonago/onion"
 )
@@ -35,6 +42,112 @@ func TestAllocs(t *testing.T) {
 				t.Errorf("%v allocations, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// stub answers in the place of a server, so that what is left is go-redis and us.
+type stub struct{ reply []any }
+
+func (*stub) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *stub) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		cmd.(*redis.Cmd).SetVal(s.reply)
+		return nil
+	}
+}
+
+func (s *stub) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(_ context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			cmd.(*redis.Cmd).SetVal(s.reply)
+		}
+		return nil
+	}
+}
+
+// stubbed is a counter without a server, in which any count is right.
+func stubbed(t *testing.T) *redisCounter {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	t.Cleanup(func() { _ = client.Close() })
+	client.AddHook(&stub{reply: []any{int64(1 << 20), int64(60_000)}})
+	c := newRedisCounter(client, time.Minute, DefaultConfig().Breaker, slog.New(slog.DiscardHandler))
+	t.Cleanup(c.stop)
+	return c
+}
+
+// Breaker, lane, deadline and verdict of an attempt allocate nothing: what counting
+// costs is go-redis' own, the command and its arguments.
+func TestAllocCounter(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := stubbed(t)
+	lane := c.lanes.byNode[""]
+	hash, key, windowMs := single.hash, strings.Repeat("key", 20), policy(nil).WindowMs // in variables, as in earnest
+
+	bare := testing.AllocsPerRun(1000, func() {
+		cmd := redis.NewCmd(ctx, "evalsha", hash, 1, key, windowMs)
+		if err := c.client.Process(ctx, cmd); err != nil {
+			t.Fatal(err)
+		}
+	})
+	one := func(counter Counter) float64 {
+		return testing.AllocsPerRun(1000, func() {
+			if _, err := counter.Incr(ctx, key, 60_000); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if got := one(c); got != bare {
+		t.Errorf("an attempt alone: %v allocations, of which %v are go-redis'", got, bare)
+	}
+
+	const n = 64
+	barePipe := testing.AllocsPerRun(1000, func() {
+		pipe := c.client.Pipeline()
+		for range n {
+			_ = pipe.Process(ctx, redis.NewCmd(ctx, "evalsha", hash, 1, key, windowMs))
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+	together := func(s *script) float64 {
+		return testing.AllocsPerRun(1000, func() {
+			f := newFlight()
+			for range n {
+				f.add(newAttempt(ctx, key, 60_000, s, time.Now().Add(time.Minute)))
+			}
+			lane.carry(ctx, f)
+			for _, a := range f.all {
+				a.answer()
+				if _, err := a.wait(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.done()
+		})
+	}
+	if got := together(single); got != barePipe {
+		t.Errorf("%d attempts together: %v allocations, of which %v are go-redis'", n, got, barePipe)
+	}
+	if got, want := together(joint), bare; got != want { // n is below 256, for which Go has a place ready
+		t.Errorf("%d attempts in one command: %v allocations, want those of one, %v", n, got, want)
+	}
+}
+
+// An open breaker costs nothing.
+func TestAllocOpenBreaker(t *testing.T) {
+	c := stubbed(t)
+	trips(c.lanes.byNode[""].breaker, 5, errFailed)
+	got := testing.AllocsPerRun(1000, func() {
+		if _, err := c.Incr(t.Context(), "k", 60_000); !errors.Is(err, errOpen) {
+			t.Fatal(err)
+		}
+	})
+	if got != 0 {
+		t.Errorf("%v allocations", got)
 	}
 }
 

@@ -102,7 +102,6 @@ func describe(states map[state]int) string {
 // is no failure of Redis (contract A11). And Redis is well if it answered that
 // something is wrong with this one key.
 func sign(err error, left bool) error {
-	var reply redis.Error
 	switch {
 	case err == nil:
 		return nil
@@ -113,6 +112,7 @@ func sign(err error, left bool) error {
 	case classCanceled:
 		return errNoSign
 	case classOther:
+		var reply redis.Error
 		if errors.As(err, &reply) && aboutKey(reply.Error()) {
 			return nil
 		}
