@@ -13,6 +13,9 @@ import (
 	"modernc.org/sqlite"
 )
 
+// maxIdle is how many connections are kept for the next look.
+const maxIdle = 2
+
 // open prepares the connections to a database; it connects to nothing yet.
 func open(c ClientConfig) (*sql.DB, error) {
 	var db *sql.DB
@@ -26,7 +29,7 @@ func open(c ClientConfig) (*sql.DB, error) {
 		return nil, fmt.Errorf("%s.connection: %w", path, err)
 	}
 	db.SetMaxOpenConns(c.Pool.Max)
-	db.SetMaxIdleConns(min(2, c.Pool.Max))
+	db.SetMaxIdleConns(min(maxIdle, c.Pool.Max))
 	return db, nil
 }
 

@@ -5,8 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/vonago/vonago/instance"
 )
@@ -47,6 +52,39 @@ func (s *Store) Prepare(ctx context.Context) error {
 // Close ends the connections.
 func (s *Store) Close() error { return s.db.Close() }
 
+// look does one look into the database, with the tables seen to. Every look may be repeated, so one that found a connection
+// broken, as all are after a restart of the server, is.
+func look[T any](ctx context.Context, s *Store, do func(ctx context.Context) (T, error)) (T, error) {
+	var zero T
+	ctx, cancel, err := s.begin(ctx)
+	if err != nil {
+		return zero, err
+	}
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		out, err := do(ctx)
+		if err == nil {
+			return out, nil
+		}
+		if attempt == maxIdle || ctx.Err() != nil || !isBroken(err) {
+			return zero, reason(ctx, err)
+		}
+	}
+}
+
+// isBroken tells that a connection that was good has ended.
+func isBroken(err error) bool {
+	if told, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return told.Code == "57P01" || told.Code == "57P02" // the server ends, and says so
+	}
+	for _, sign := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
+}
+
 // begin bounds a look into the database and sees to the tables.
 func (s *Store) begin(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("%s.timeoutMs: the database did not answer within %v", path, s.timeout))
@@ -83,13 +121,7 @@ const (
 
 // Find implements instance.Store.
 func (s *Store) Find(ctx context.Context, name string) (*instance.Record, error) {
-	ctx, cancel, err := s.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
-	rec, err := s.find(ctx, name)
-	return rec, reason(ctx, err)
+	return look(ctx, s, func(ctx context.Context) (*instance.Record, error) { return s.find(ctx, name) })
 }
 
 func (s *Store) find(ctx context.Context, name string) (*instance.Record, error) {
@@ -120,13 +152,7 @@ const defaultID = 1
 
 // Register implements instance.Store. The unique index on names decides which of many processes adds the record.
 func (s *Store) Register(ctx context.Context, rec instance.Record) (*instance.Record, error) {
-	ctx, cancel, err := s.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
-	stored, err := s.register(ctx, rec)
-	return stored, reason(ctx, err)
+	return look(ctx, s, func(ctx context.Context) (*instance.Record, error) { return s.register(ctx, rec) })
 }
 
 func (s *Store) register(ctx context.Context, rec instance.Record) (*instance.Record, error) {
@@ -178,13 +204,7 @@ func nullable(config []byte) sql.NullString {
 
 // List implements instance.Editor.
 func (s *Store) List(ctx context.Context) ([]*instance.Record, error) {
-	ctx, cancel, err := s.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
-	list, err := s.list(ctx)
-	return list, reason(ctx, err)
+	return look(ctx, s, s.list)
 }
 
 func (s *Store) list(ctx context.Context) ([]*instance.Record, error) {
@@ -206,11 +226,6 @@ func (s *Store) list(ctx context.Context) ([]*instance.Record, error) {
 
 // Update implements instance.Editor: one statement, which names the columns that change.
 func (s *Store) Update(ctx context.Context, name string, p instance.Patch, at time.Time) (*instance.Record, error) {
-	ctx, cancel, err := s.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
 	args := []any{name, at.UTC()}
 	set := []string{`"updatedAt" = $2`}
 	add := func(column string, value any) {
@@ -229,9 +244,11 @@ func (s *Store) Update(ctx context.Context, name string, p instance.Patch, at ti
 	if p.Config != nil {
 		add("config", nullable(*p.Config))
 	}
-	if _, err := s.db.ExecContext(ctx, `UPDATE `+table+` SET `+strings.Join(set, ", ")+named, args...); err != nil { //nolint:gosec // no column of the caller's
-		return nil, reason(ctx, err)
-	}
-	rec, err := s.find(ctx, name)
-	return rec, reason(ctx, err)
+	statement := `UPDATE ` + table + ` SET ` + strings.Join(set, ", ") + named
+	return look(ctx, s, func(ctx context.Context) (*instance.Record, error) {
+		if _, err := s.db.ExecContext(ctx, statement, args...); err != nil {
+			return nil, err
+		}
+		return s.find(ctx, name)
+	})
 }
