@@ -1,3 +1,8 @@
+//go:build !race
+
+// The race detector drops pooled values at random, so allocations can only be
+// counted without it.
+
 package aratelimit
 
 import (
