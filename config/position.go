@@ -102,10 +102,12 @@ func ParsePath(text string) ([]string, error) {
 			}
 			rest = rest[len(quoted):]
 		case rest[0] == '[':
-			step, rest, _ = strings.Cut(rest, "]")
-			if step += "]"; !isIndex(step) {
-				return nil, fmt.Errorf("the path %s: %s is no list index", text, step)
+			end := strings.IndexByte(rest, ']')
+			step = rest[:end+1]
+			if _, ok := indexStep(step); !ok {
+				return nil, fmt.Errorf("the path %s: %s is no list index", text, rest)
 			}
+			rest = rest[end+1:]
 		default:
 			end := strings.IndexAny(rest, ".[")
 			if end < 0 {
@@ -124,11 +126,6 @@ func ParsePath(text string) ([]string, error) {
 		rest = after
 	}
 	return path, nil
-}
-
-func isIndex(step string) bool {
-	_, ok := indexStep(step)
-	return ok
 }
 
 // A list index is a step of its own shape, "[0]", so that a path can be printed without the values it leads through.
