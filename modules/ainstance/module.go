@@ -76,6 +76,9 @@ func (m *module) Start(ctx context.Context) error {
 	if err := m.store.Prepare(ctx); err != nil {
 		m.env.Logger.ErrorContext(ctx, "the database of instances is away; instances that are not in memory are answered 503 until it is back", "error", err)
 	}
+	if m.records.news.client == nil {
+		m.env.Logger.InfoContext(ctx, "there is no module a-redis before this one: changed instances are told to no other process", "module", m.ModuleName)
+	}
 	m.records.news.start()
 	return nil
 }
