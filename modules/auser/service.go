@@ -131,7 +131,8 @@ func setCurrent(ctx context.Context, p *passport.Passport) {
 	}
 }
 
-// answer makes an answer of an error: what is one already stays, a bad token is a 401, anything else a 503.
+// answer makes an answer of an error: what is one already stays, a bad token is a 401, a mistake of the application's a 500,
+// anything else a 503.
 func answer(err error) error {
 	if err == nil {
 		return nil
@@ -142,8 +143,11 @@ func answer(err error) error {
 	if own, ok := errors.AsType[*onion.Error](err); ok {
 		return own
 	}
-	if errors.Is(err, errNoInstance) {
+	switch {
+	case errors.Is(err, errNoInstance):
 		return passport.Unauthorized(nil)
+	case errors.Is(err, errNoAuth):
+		return err
 	}
 	return onion.NewError(http.StatusServiceUnavailable, err)
 }
