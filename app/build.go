@@ -150,7 +150,8 @@ func aggregateWarnings(e *onion.Engine) []string {
 	if !healthActive || !e.SystemActive(aggregate, path+"/live") {
 		return nil
 	}
-	return []string{fmt.Sprintf("onion %s enforces its quota on %s/* too: when it is used up, probes are answered 429; ignore these paths to exempt them", aggregate, path)}
+	return []string{fmt.Sprintf("onion %s enforces its quota on %s/* too: when it is used up, probes are answered 429; "+
+		"ignore these paths to exempt them", aggregate, path)}
 }
 
 // probe is what the application tells a-core:health.

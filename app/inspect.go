@@ -12,23 +12,23 @@ import (
 )
 
 // inspection is one thing that inspect can show. What it gives is printed as
-// JSON, or by print.
+// JSON, or by show.
 type inspection struct {
 	args string // of the command line, for the help
 	most int    // how many arguments it takes at most
 	// instance says whether --instance means something.
 	instance bool
 	find     func(ctx context.Context, a *App, line commandLine, args []string) (any, error)
-	print    func(w io.Writer, found any)
+	show     func(w io.Writer, found any)
 }
 
 // inspections by name; help lists them in the order of inspectionNames.
 var inspections = map[string]inspection{
-	"routes":    {find: findRoutes, print: printRoutes},
-	"onions":    {find: findOnions, print: printOnions},
-	"route":     {args: `"METHOD /path"`, most: 2, instance: true, find: findRoute, print: printRoute},
-	"config":    {args: "[path]", most: 1, instance: true, find: findConfig, print: printConfig},
-	"instances": {find: findInstances, print: printInstances},
+	"routes":    {find: findRoutes, show: printRoutes},
+	"onions":    {find: findOnions, show: printOnions},
+	"route":     {args: `"METHOD /path"`, most: 2, instance: true, find: findRoute, show: printRoute},
+	"config":    {args: "[path]", most: 1, instance: true, find: findConfig, show: printConfig},
+	"instances": {find: findInstances, show: printInstances},
 }
 
 var inspectionNames = []string{"routes", "onions", "route", "config", "instances"}
@@ -59,7 +59,7 @@ func inspectCommand(ctx context.Context, p Program, line commandLine) error {
 		return err
 	}
 	if !line.json {
-		in.print(p.Stdout, found)
+		in.show(p.Stdout, found)
 		return nil
 	}
 	enc := json.NewEncoder(p.Stdout)

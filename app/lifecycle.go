@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/vonago/vonago/executor"
@@ -56,10 +57,10 @@ func (a *App) stopModules(ctx context.Context, modules []onion.Module) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	var errs []error
-	for i := len(modules) - 1; i >= 0; i-- {
-		if s, ok := modules[i].(onion.Stopper); ok {
+	for _, m := range slices.Backward(modules) {
+		if s, ok := m.(onion.Stopper); ok {
 			if err := s.Stop(ctx); err != nil {
-				errs = append(errs, fmt.Errorf("stop module %s: %w", modules[i].Name(), err))
+				errs = append(errs, fmt.Errorf("stop module %s: %w", m.Name(), err))
 			}
 		}
 	}
@@ -94,7 +95,7 @@ func (a *App) ServeOn(ctx context.Context, l net.Listener, listening func(base s
 		return errors.Join(err, server.Close())
 	}
 	for _, w := range a.Warnings() {
-		a.env.Logger.Warn(w)
+		a.env.Logger.Warn("warning of the check", "warning", w)
 	}
 	followed := a.follow(ctx)
 	if listening != nil {

@@ -48,7 +48,7 @@ func (p Program) Main() int {
 
 // Run is Main with a context and arguments of the caller's.
 func (p Program) Run(ctx context.Context, args []string) int {
-	p.defaults()
+	p = p.withDefaults()
 	line, err := p.parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -63,8 +63,7 @@ func (p Program) Run(ctx context.Context, args []string) int {
 		return 2
 	}
 	if err := cmd.run(ctx, p, line); err != nil {
-		var usage usageError
-		if errors.As(err, &usage) {
+		if _, usage := errors.AsType[usageError](err); usage {
 			fmt.Fprintf(p.Stderr, "%s: %v\n", p.Name, err)
 			return 2
 		}
@@ -74,7 +73,7 @@ func (p Program) Run(ctx context.Context, args []string) int {
 	return 0
 }
 
-func (p *Program) defaults() {
+func (p Program) withDefaults() Program {
 	if p.Stdout == nil {
 		p.Stdout = os.Stdout
 	}
@@ -84,6 +83,7 @@ func (p *Program) defaults() {
 	if p.Environ == nil {
 		p.Environ = os.Environ()
 	}
+	return p
 }
 
 // complain prints an error, several as a numbered list.

@@ -52,7 +52,7 @@ func (a *App) tell(before, next *inForce) {
 		"routes", len(next.engine.Routes()), "instances", len(next.instances.Names()))
 	for _, w := range next.warnings {
 		if !slices.Contains(before.warnings, w) {
-			a.env.Logger.Warn(w)
+			a.env.Logger.Warn("warning of the check", "warning", w)
 		}
 	}
 	if paths := fixedChanges(a.cfg, next.cfg); len(paths) > 0 {

@@ -170,7 +170,7 @@ func (f *faults) add(err error) {
 	if err == nil {
 		return
 	}
-	if list, ok := err.(interface{ Unwrap() []error }); ok && isPlainList(err, list.Unwrap()) { //nolint:errorlint // a wrapped list has a text of its own
+	if list, ok := err.(interface{ Unwrap() []error }); ok && isPlainList(err, list.Unwrap()) {
 		for _, one := range list.Unwrap() {
 			f.add(one)
 		}

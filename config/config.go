@@ -70,7 +70,7 @@ func (s *snapshot) build(o Options) (*Config, error) {
 		based = based || f.at.Layer == LayerBase && l.parsed
 	}
 	env, faults := environmentLayer(s.choice.env)
-	env.lost = append(faults, s.unread()...)
+	env.lost = slices.Concat(faults, s.unread())
 	layers, errs = append(layers, env), append(errs, faults...)
 	for _, f := range s.instances {
 		l, faults := parseYAML(f.at, f.data)

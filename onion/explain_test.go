@@ -34,7 +34,10 @@ func explained(list []ExplainedOnion, name Name) string {
 			text += ": " + o.Reason
 		}
 		for _, opt := range o.Options {
-			value, _ := json.Marshal(opt.Value)
+			value, err := json.Marshal(opt.Value)
+			if err != nil {
+				return err.Error()
+			}
 			text += "; " + opt.Path + "=" + string(value)
 		}
 		return text
