@@ -19,8 +19,9 @@ lint: $(GOLANGCI) ## gofmt, go vet and golangci-lint
 	$(GOLANGCI) run --allow-parallel-runners
 
 .PHONY: bench
-bench: ## every benchmark, without the tests
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## the table of docs/performance.md against its bars, some minutes; BENCH_FLAGS=-smoke proves in seconds that it runs
+	@scripts/ensure-tools.sh
+	cd bench && go test -run '^(TestSameJob|TestTable)$$' -count=1 -timeout 30m -table $(BENCH_FLAGS) .
 
 .PHONY: run
 run: ## the example application, on 127.0.0.1:7102
