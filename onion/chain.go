@@ -153,7 +153,7 @@ func (s *Set) buildSteps(active []activeOnion) (*Steps, Errors) {
 
 // compile makes a chain of a plan, or finds the same one made before.
 func (s *Set) compile(route *RouteInfo, active []activeOnion) (*Chain, error) {
-	return s.engine.chains.get(chainKey(route, active), func() (*Chain, error) {
+	return s.engine.chains.get(chainKey(route, active)+s.namedPipesKey(), func() (*Chain, error) {
 		steps, errs := s.buildSteps(active)
 		if len(errs) > 0 {
 			return nil, errs.unique()

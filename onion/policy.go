@@ -10,7 +10,8 @@ import (
 // parsePolicy reads the value of a policy tag into a patch (contract D9): items
 // separated by commas, "name" meaning true or "name=value", lists by '|', values
 // with either mark in single quotes, a quote inside doubled. A bare name means
-// the one option so called; a dotted one is its path.
+// the one outer or nested option so called; one with a dot, which may lead, is
+// its path: "rateLimit.limit", ".enable".
 func parsePolicy(s *spec, text string) (map[string]any, error) {
 	patch := map[string]any{}
 	if strings.TrimSpace(text) == "" {
@@ -78,26 +79,33 @@ var textListNode = &node{kind: kindList, elem: &node{kind: kindString}}
 // findOption finds the option that a tag's name means: a path from the top, or
 // the only option of that name at any depth of the onion's own options.
 func findOption(s *spec, name string) ([]string, *node, error) {
-	path := strings.Split(name, ".")
-	for _, root := range []*node{outerNode, s.schema.root} {
-		if n := lookup(root, path); n != nil {
-			return path, n, nil
-		}
-	}
+	// A leading dot says that the name is a path already.
+	path := strings.Split(strings.TrimPrefix(name, "."), ".")
 	var found [][]string
-	if len(path) == 1 {
+	if len(path) == 1 && path[0] == name {
+		if lookup(outerNode, path) != nil {
+			found = append(found, path)
+		}
 		findNamed(s.schema.root, name, nil, &found)
+	} else if lookup(outerNode, path) != nil || lookup(s.schema.root, path) != nil {
+		found = append(found, path)
 	}
 	switch len(found) {
 	case 0:
 		known := append([]string{optEnable, optMatch, optIgnore, "meta.mode", "meta.flavor", "meta.instanceName", "meta.host"}, leaves(s.schema.root, "")...)
 		return nil, nil, fmt.Errorf("unknown option %q%s", name, hint(name, known))
 	case 1:
+		if n := lookup(outerNode, found[0]); n != nil {
+			return found[0], n, nil
+		}
 		return found[0], lookup(s.schema.root, found[0]), nil
 	}
 	all := make([]string, len(found))
 	for i, p := range found {
 		all[i] = strings.Join(p, ".")
+		if len(p) == 1 {
+			all[i] = "." + all[i]
+		}
 	}
 	return nil, nil, fmt.Errorf("%q is ambiguous: say one of %s", name, strings.Join(all, ", "))
 }

@@ -19,6 +19,9 @@ type Set struct {
 	chains   []atomic.Pointer[Chain] // by route index
 	fallback *Chain                  // outside any route
 
+	pipesOnce sync.Once
+	pipesKey  string
+
 	mu sync.Mutex
 	// shared holds what an onion resolves to at every route that says nothing
 	// of it: most routes say nothing of most onions.
@@ -99,6 +102,7 @@ func (s *Set) check() error {
 			errs = append(errs, fmt.Errorf("onion %s: %w", use.spec.name, err))
 		}
 	}
+	errs = append(errs, s.checkNamedPipes()...)
 	active, problems := s.plan(nil, nil)
 	errs = append(errs, problems...)
 	if len(errs) > 0 {
@@ -189,6 +193,41 @@ func (s *Set) resolveAt(route *RouteInfo, sp *spec, extra map[*spec]layer) *reso
 	return r
 }
 
+// checkNamedPipes builds the pipes that an input may name.
+func (s *Set) checkNamedPipes() (errs Errors) {
+	for _, sp := range s.engine.byScene[ScenePipe] {
+		if sp.onInput {
+			continue
+		}
+		r := s.resolveAt(nil, sp, nil)
+		errs = append(errs, r.errs...)
+		if active, _ := r.activeAt(s.instance, nil); !active || len(r.errs) > 0 {
+			continue
+		}
+		if _, err := s.engine.buildStep(sp, r); err != nil {
+			errs = append(errs, r.name(err)...)
+		}
+	}
+	return errs
+}
+
+// namedPipesKey tells sets apart whose pipes of arguments, which inputs name,
+// have other options. Which inputs name which is the executor's business, so all
+// of them count; it is made once.
+func (s *Set) namedPipesKey() string {
+	s.pipesOnce.Do(func() {
+		for _, sp := range s.engine.byScene[ScenePipe] {
+			if sp.onInput {
+				continue
+			}
+			r := s.resolveAt(nil, sp, nil)
+			active, _ := r.activeAt(s.instance, nil)
+			s.pipesKey += fmt.Sprintf("\npipe %v %v %s", active, r.condition(false).host, r.key)
+		}
+	})
+	return s.pipesKey
+}
+
 // pipe builds a pipe by name, for a field of an input.
 func (s *Set) pipe(name string) (PipeFunc, error) {
 	sp, ok := s.engine.specs[Name(name)]
@@ -202,7 +241,7 @@ func (s *Set) pipe(name string) (PipeFunc, error) {
 	if len(r.errs) > 0 {
 		return nil, r.errs.unique()
 	}
-	if !r.enabled() {
+	if active, _ := r.activeAt(s.instance, nil); !active {
 		return func(_ context.Context, _ *Call, _ Arg, value any) (any, error) { return value, nil }, nil
 	}
 	built, err := s.engine.buildStep(sp, r)

@@ -168,6 +168,31 @@ func TestAmbiguousTagName(t *testing.T) {
 	}
 }
 
+// An outer option and a nested one of the same name are two options.
+func TestAmbiguousOuterName(t *testing.T) {
+	type nested struct {
+		Enable Toggle `json:"enable"`
+	}
+	type options struct {
+		Sub  nested `json:"sub"`
+		Name string `json:"name"`
+		More struct {
+			Name string `json:"name"`
+		} `json:"more"`
+	}
+	def := Interceptor("a-x:nested", func() options { return options{} }, tracing[options](""))
+	for tag, want := range map[string]string{"enable": ".enable, sub.enable", "name=x": ".name, more.name"} {
+		if _, err := parsePolicy(def.s, tag); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", tag, err, want)
+		}
+	}
+	got, err := parsePolicy(def.s, ".enable,sub.enable=false,.name=x")
+	want := map[string]any{"enable": true, "sub": map[string]any{"enable": false}, "name": "x"}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 func FuzzPolicyTag(f *testing.F) {
 	f.Add("enable,mode=enforce,limit=5,name='a,b'")
 	f.Add("list=a|'b|c',meta.mode=dev")
