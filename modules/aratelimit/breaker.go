@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
@@ -19,6 +19,7 @@ import (
 // that prove nothing can be left out.
 type breaker struct {
 	machine *gobreaker.CircuitBreaker[struct{}] // nil: always closed
+	tripped atomic.Bool                         // not closed
 }
 
 // state is one of the names of gobreaker's states.
@@ -45,18 +46,24 @@ func newBreaker(cfg BreakerConfig) *breaker {
 	if !cfg.Enable {
 		return &breaker{}
 	}
-	return &breaker{gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-		MaxRequests:  uint32(cfg.Probes),
-		Interval:     cfg.window(),
-		BucketPeriod: cfg.window() / windowParts / time.Millisecond * time.Millisecond,
-		Timeout:      cfg.open(),
-		IsExcluded:   func(err error) bool { return errors.Is(err, errNoSign) },
-		ReadyToTrip: func(c gobreaker.Counts) bool {
-			known := c.TotalSuccesses + c.TotalFailures
-			return c.ConsecutiveFailures >= uint32(cfg.Failures) ||
-				known >= uint32(cfg.MinRequests) && float64(c.TotalFailures) >= cfg.ErrorRate*float64(known)
-		},
-	})}
+	b := &breaker{}
+	b.machine = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		MaxRequests:   uint32(cfg.Probes), //nolint:gosec // in range: see BreakerConfig
+		Interval:      cfg.window(),
+		BucketPeriod:  cfg.window() / windowParts,
+		Timeout:       cfg.open(),
+		IsExcluded:    func(err error) bool { return errors.Is(err, errNoSign) },
+		ReadyToTrip:   cfg.trips,
+		OnStateChange: func(_ string, _, to gobreaker.State) { b.tripped.Store(to != gobreaker.StateClosed) },
+	})
+	return b
+}
+
+// trips says whether the last failure opens the breaker.
+func (b BreakerConfig) trips(c gobreaker.Counts) bool {
+	known := int64(c.TotalSuccesses) + int64(c.TotalFailures)
+	return int64(c.ConsecutiveFailures) >= int64(b.Failures) ||
+		known >= int64(b.MinRequests) && float64(c.TotalFailures) >= b.ErrorRate*float64(known)
 }
 
 // try makes a round trip if the breaker lets it, and gives errOpen if not. The

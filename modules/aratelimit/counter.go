@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/vonago/vonago/modules/aredis"
 )
 
 // Counter counts attempts.
@@ -73,7 +75,7 @@ func (r *redisCounter) stop() { r.lanes.stop() }
 // Incr is bounded by the client's timeout as a whole, for waiting, connecting and
 // all commands together.
 func (r *redisCounter) Incr(ctx context.Context, key string, windowMs int64) (Count, error) {
-	return r.lanes.of(key).incr(ctx, key, windowMs, single)
+	return r.lanes.of(key).incr(ctx, key, windowMs, single) //nolint:contextcheck // of waits for nothing
 }
 
 // jointCounter is a Counter for a key that many attempts go to: those that are
@@ -83,5 +85,15 @@ type jointCounter struct{ *redisCounter }
 
 // Incr is as that of redisCounter.
 func (j jointCounter) Incr(ctx context.Context, key string, windowMs int64) (Count, error) {
-	return j.lanes.of(key).incr(ctx, key, windowMs, joint)
+	return j.lanes.of(key).incr(ctx, key, windowMs, joint) //nolint:contextcheck // as above
+}
+
+// NewCounters gives the counters that the module uses, for a program without an
+// application around it, such as a benchmark. Both share lanes and breaker: each
+// makes a command of every attempt, together joins those that are pending for one
+// key. stop ends both and returns when nothing of them runs any more, within the
+// client's timeout.
+func NewCounters(client *aredis.Client, cfg BreakerConfig, logger *slog.Logger) (each, together Counter, stop func()) {
+	c := newRedisCounter(client.Redis, client.Timeout, cfg, logger)
+	return c, jointCounter{c}, c.stop
 }

@@ -111,7 +111,7 @@ func (l *lane) send(ctx context.Context, deadline time.Time, f *flight) (proof e
 	limit := newBound(ctx, deadline)
 	defer limit.release()
 	f.load()
-	failed := l.exec(limit, f.commands, false)
+	failed := l.exec(limit, f.commands, false) //nolint:contextcheck // it has ctx's values
 	lost := f.commands[:0]
 	for _, c := range f.commands {
 		if c.read(failed) {
@@ -119,7 +119,7 @@ func (l *lane) send(ctx context.Context, deadline time.Time, f *flight) (proof e
 		}
 	}
 	if len(lost) > 0 {
-		failed = l.exec(limit, lost, true)
+		failed = l.exec(limit, lost, true) //nolint:contextcheck // as above
 		for _, c := range lost {
 			c.read(failed)
 		}

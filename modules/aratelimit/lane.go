@@ -29,6 +29,9 @@ const (
 // queue, and the next round trip takes the whole queue along, so nobody waits for
 // company.
 //
+// While the breaker is not closed nobody queues: each attempt is a probe, or is
+// refused at once and does not wait for the probe of another.
+//
 // Round trips for the queue are made on goroutines that end when the queue is
 // empty. Each attempt waits until its own deadline, which counts from its arrival;
 // one that is not sent by then never is. The lock is held for moving pointers only.
@@ -55,8 +58,9 @@ func (l *lane) incr(ctx context.Context, key string, windowMs int64, s *script) 
 		l.mu.Unlock()
 		a.err = errStopped
 		return a.result()
-	case l.flights == 0:
-		l.flights, l.latest = 1, now
+	case l.flights == 0, l.breaker.tripped.Load():
+		l.flights++
+		l.latest = now
 		l.mu.Unlock()
 		l.alone(ctx, a)
 		return a.result()
@@ -64,7 +68,7 @@ func (l *lane) incr(ctx context.Context, key string, windowMs int64, s *script) 
 	l.queue = append(l.queue, a)
 	if l.flights < maxFlights && now.Sub(l.latest) > l.timeout/patience {
 		l.flights++
-		l.depart()
+		l.depart() //nolint:contextcheck // a flight for many ends with none of them
 	}
 	l.mu.Unlock()
 	return a.wait(ctx)
@@ -92,7 +96,7 @@ func (l *lane) alone(ctx context.Context, a *attempt) {
 		l.flights--
 		return
 	}
-	l.depart()
+	l.depart() //nolint:contextcheck // as above
 }
 
 // fly makes round trips until the queue is empty.

@@ -273,6 +273,29 @@ func TestLaneGoesRound(t *testing.T) {
 	}
 }
 
+// While a probe is under way others do not wait for it.
+func TestLaneHalfOpen(t *testing.T) {
+	s := redistest.Start(t)
+	c, p := held(t, s.Addr(), longMs)
+	lane := c.lanes.byNode[""]
+	trips(lane.breaker, 5, errFailed)
+	until(t, 10*time.Second, "the breaker is half-open", func() bool { return lane.breaker.state() == stateHalfOpen })
+	probe := under(t, c, p, "k")
+	for range 20 {
+		if _, err := c.Incr(t.Context(), "k", 60_000); !errors.Is(err, errOpen) { // or it would wait for the probe
+			t.Fatal(err)
+		}
+	}
+	p.gate <- struct{}{}
+	if v := <-probe; v.err != nil || v.count.N != 1 {
+		t.Errorf("%+v", v)
+	}
+	p.gate <- struct{}{}
+	if n := incr(t, c, "k"); n.N != 2 {
+		t.Errorf("%+v", n)
+	}
+}
+
 // A panic fails its round trip and nothing else.
 func TestLanePanic(t *testing.T) {
 	s := redistest.Start(t)

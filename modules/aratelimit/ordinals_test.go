@@ -126,8 +126,8 @@ func disturb(proxies []*redistest.Proxy, done <-chan struct{}) {
 		redistest.Garbage("*2\r\n:1\r\n").On("evalsha").Times(1), redistest.Blackhole(500), redistest.Hang(), redistest.Refuse(),
 	}
 	for {
-		p := proxies[rand.IntN(len(proxies))] //nolint:gosec // not a secret
-		p.Set(faults[rand.IntN(len(faults))]) //nolint:gosec // not a secret
+		p := proxies[rand.IntN(len(proxies))]
+		p.Set(faults[rand.IntN(len(faults))])
 		select {
 		case <-done:
 			p.Set(redistest.Forward())

@@ -89,7 +89,7 @@ func (a *application) inForce(t *testing.T, chain *onion.Chain) (Policy, bool) {
 	if err != nil {
 		p.Mode = Enforce
 	}
-	if len(c.Response.Header[headerLimit]) > 0 {
+	if strings.Contains(fields(c.Response.Header), headerLimit) {
 		p.Headers = onion.On
 	}
 	if name := line["policy"].(string); name != route.Bean+":"+route.Action {
