@@ -36,9 +36,9 @@ func hints(base string) []string {
 	return []string{
 		"try:",
 		"  curl -s " + base + "/api/demo/student/1",
-		"  curl -s " + base + "/api/demo/student/1 -i -H 'x-vona-instance-name: acme'    (acme's own limit)",
-		"  curl -s " + base + "/api/demo/student/report -i                               (6 a minute)",
-		"  curl -s " + base + "/api/demo/student/mine                                    (401: not public)",
+		"  curl -s " + base + "/api/demo/student/1 -i -H 'x-vona-instance-name: acme'    # acme's own limit",
+		"  curl -s " + base + "/api/demo/student/report -i                               # 6 a minute",
+		"  curl -s " + base + "/api/demo/student/mine                                    # 401: not public",
 		"  curl -s " + base + "/api/demo/student -d '{\"name\":\"\",\"year\":9}' -H 'content-type: application/json'",
 		"  curl -s " + base + "/health/ready",
 	}
