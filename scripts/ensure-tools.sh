@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Sees to it that the tests find what they need besides Go: a redis-server and the programs of a PostgreSQL server, because they
-# run against real ones; a C compiler, because the race detector needs cgo; and make. PostgreSQL refuses to run as root, so root
-# needs an unprivileged user as which to run it. What is missing is installed where that is possible without asking (root and
-# apt-get); elsewhere it is named, with how to get it, and the exit code is 1.
+# run against real ones; a C compiler, because the race detector needs cgo; make; and Node with the npm package jsonwebtoken,
+# which verifies our tokens. PostgreSQL refuses to run as root, so root needs an unprivileged user as which to run it. What is
+# missing is installed where that is possible without asking (root and apt-get); elsewhere it is named, with how to get it, and
+# the exit code is 1.
 set -euo pipefail
 
 packages=()
@@ -33,6 +34,8 @@ if ! has_postgres; then
 fi
 need "the race detector needs a C compiler; Fedora: dnf install gcc; macOS: xcode-select --install" gcc "$(go env CC)" cc gcc clang
 need "the commands stand in a Makefile; Fedora: dnf install make; macOS: xcode-select --install" make make
+need "an npm package verifies our tokens; Fedora: dnf install nodejs; macOS: brew install node" nodejs node
+need "an npm package verifies our tokens; Fedora: dnf install nodejs-npm; macOS: brew install node" npm npm
 
 # Whoever the tests run PostgreSQL as (internal/pgtest) when they run as root.
 ensure_user() {
@@ -44,8 +47,17 @@ ensure_user() {
 	useradd --system --no-create-home --shell /usr/sbin/nologin vonago-test
 }
 
+# What the tests need of npm, again when its versions have changed.
+ensure_node_modules() {
+	local dir
+	dir=$(dirname "$0")/../modules/auser/testdata/jsonwebtoken
+	if [ "$dir/node_modules/.package-lock.json" -nt "$dir/package-lock.json" ]; then return; fi
+	(cd "$dir" && npm ci --no-audit --no-fund --silent)
+}
+
 if [ ${#packages[@]} -eq 0 ]; then
 	ensure_user
+	ensure_node_modules
 	exit 0
 fi
 
@@ -60,6 +72,7 @@ if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
 	apt-get update -qq
 	apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
 	ensure_user
+	ensure_node_modules
 	exit 0
 fi
 
