@@ -101,6 +101,6 @@ func (t *task[T]) wait(ctx context.Context) (T, error) {
 	case <-t.done:
 		return t.value, t.err
 	default:
-		return zero, context.Cause(t.ctx)
+		return zero, context.Cause(t.ctx) //nolint:contextcheck // it tells why the work is late
 	}
 }

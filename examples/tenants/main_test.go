@@ -136,7 +136,9 @@ func (p *process) must(method, path, tenant, token, body string) answer {
 func (p *process) login() string {
 	p.t.Helper()
 	a := p.must("POST", "login", "", "", `{"key":"tenants-development-key"}`)
-	var token struct{ Token string }
+	var token struct {
+		Token string `json:"token"`
+	}
 	if err := json.Unmarshal(a.Data, &token); err != nil || token.Token == "" {
 		p.t.Fatalf("login: %+v, %v", a, err)
 	}

@@ -1,3 +1,4 @@
+//nolint:thelper // see storetest.go
 package storetest
 
 import (

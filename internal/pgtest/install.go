@@ -18,14 +18,14 @@ import (
 
 const missing = "the programs of a PostgreSQL server (initdb, postgres) are neither on PATH, nor where pg_config --bindir says, nor in " +
 	"/usr/lib/postgresql/*/bin, and this test needs a real server. Install it (Debian or Ubuntu: apt-get install postgresql; Fedora: " +
-	"dnf install postgresql-server; macOS: brew install postgresql), or run `make test`, which installs it where it may."
+	"dnf install postgresql-server; macOS: brew install postgresql), or run `make test`, which installs it where it may"
 
 // findBin finds the directory of the server's programs.
 func findBin() (string, error) {
 	var dirs []string
 	if path, err := exec.LookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			dirs = append(dirs, filepath.Dir(real))
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(target))
 		}
 		dirs = append(dirs, filepath.Dir(path))
 	}
@@ -113,7 +113,7 @@ func (s *Server) initdb() error {
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 // command prepares a program of the server, whose output goes to the log; closeLog is called once it has started.
-func (s *Server) command(program string, args ...string) (cmd *exec.Cmd, closeLog func() error, err error) {
+func (s *Server) command(program string, args ...string) (cmd *exec.Cmd, closeLog func(), err error) {
 	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the log: %w", err)
@@ -122,7 +122,7 @@ func (s *Server) command(program string, args ...string) (cmd *exec.Cmd, closeLo
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = s.dir, environment(), procAttr()
 	cmd.SysProcAttr.Credential = s.cred
 	cmd.Stdout, cmd.Stderr = log, log
-	return cmd, log.Close, nil
+	return cmd, func() { _ = log.Close() }, nil
 }
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }

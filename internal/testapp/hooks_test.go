@@ -72,7 +72,9 @@ func TestHooksOfApplicationAndInstances(t *testing.T) {
 		res.Body.Close()
 	}
 	want := []string{"start", "after start", `start "acme"`, `after start "acme"`}
-	for deadline := time.Now().Add(5 * time.Second); len(h.got()) < len(want) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	deadline := time.Now().Add(5 * time.Second)
+	for len(h.got()) < len(want) && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
 	}
 	if got := h.got(); !slices.Equal(got, want) {
 		t.Fatalf("after requests of acme: %q, want %q", got, want)

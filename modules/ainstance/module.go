@@ -79,7 +79,7 @@ func (m *module) Start(ctx context.Context) error {
 	if m.records.news.client == nil {
 		m.env.Logger.InfoContext(ctx, "there is no module a-redis before this one: changed instances are told to no other process", "module", m.ModuleName)
 	}
-	m.records.news.start()
+	m.records.news.start() //nolint:contextcheck // it goes on until Stop
 	return nil
 }
 

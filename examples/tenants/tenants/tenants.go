@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/vonago/vonago/instance"
@@ -141,14 +142,12 @@ type RecordBody struct {
 }
 
 // config is the stored config that the limit comes to; nil if none is given.
-func (b RecordBody) config() (*[]byte, error) {
+func (b RecordBody) config() *[]byte {
 	if b.Limit == nil {
-		return nil, nil
+		return nil
 	}
-	text, err := json.Marshal(map[string]any{"onions": map[string]any{"interceptor": map[string]any{
-		"a-ratelimit:rateLimit": map[string]any{"rateLimit": map[string]any{"limit": *b.Limit}},
-	}}})
-	return &text, err
+	text := fmt.Appendf(nil, `{"onions":{"interceptor":{"a-ratelimit:rateLimit":{"rateLimit":{"limit":%d}}}}}`, *b.Limit)
+	return &text
 }
 
 func (t *Tenants) create(ctx context.Context, in *RecordInput) (*Record, error) {
@@ -156,20 +155,13 @@ func (t *Tenants) create(ctx context.Context, in *RecordInput) (*Record, error) 
 	if in.Body.Title != nil {
 		rec.Title = *in.Body.Title
 	}
-	config, err := in.Body.config()
-	if err != nil {
-		return nil, err
-	}
-	if config != nil {
+	if config := in.Body.config(); config != nil {
 		rec.Config = *config
 	}
 	return shown(t.records.Create(ctx, rec))
 }
 
 func (t *Tenants) change(ctx context.Context, in *RecordInput) (*Record, error) {
-	config, err := in.Body.config()
-	if err != nil {
-		return nil, err
-	}
-	return shown(t.records.Update(ctx, in.Body.Name, instance.Patch{Title: in.Body.Title, Disabled: in.Body.Disabled, Config: config}))
+	patch := instance.Patch{Title: in.Body.Title, Disabled: in.Body.Disabled, Config: in.Body.config()}
+	return shown(t.records.Update(ctx, in.Body.Name, patch))
 }
