@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/vonago/vonago/modules/aredis"
 )
 
 // Counter counts attempts.
@@ -86,14 +84,4 @@ type jointCounter struct{ *redisCounter }
 // Incr is as that of redisCounter.
 func (j jointCounter) Incr(ctx context.Context, key string, windowMs int64) (Count, error) {
 	return j.lanes.of(key).incr(ctx, key, windowMs, joint) //nolint:contextcheck // as above
-}
-
-// NewCounters gives the counters that the module uses, for a program without an
-// application around it, such as a benchmark. Both share lanes and breaker: each
-// makes a command of every attempt, together joins those that are pending for one
-// key. stop ends both and returns when nothing of them runs any more, within the
-// client's timeout.
-func NewCounters(client *aredis.Client, cfg BreakerConfig, logger *slog.Logger) (each, together Counter, stop func()) {
-	c := newRedisCounter(client.Redis, client.Timeout, cfg, logger)
-	return c, jointCounter{c}, c.stop
 }
