@@ -139,7 +139,8 @@ type valueLine struct {
 	Source string `json:"source"`
 }
 
-// findConfig lists the values at and beneath a path, without secrets.
+// findConfig lists the values at and beneath a path, without secrets. Where the
+// configuration says nothing, the sections' defaults are in force.
 func findConfig(ctx context.Context, a *App, line commandLine, args []string) (any, error) {
 	now := a.current.Load()
 	tree := now.cfg.Tree
@@ -150,6 +151,7 @@ func findConfig(ctx context.Context, a *App, line commandLine, args []string) (a
 		}
 		tree = inst.Config()
 	}
+	tree = a.defaultsUnder(now.sections).Overlay(tree)
 	var under []string
 	if len(args) > 0 {
 		var err error

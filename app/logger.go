@@ -21,7 +21,7 @@ func newLogger(w io.Writer, production bool, level string) *slog.Logger {
 	if production {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l}))
 	}
-	return slog.New(tint.NewHandler(w, &tint.Options{Level: l, TimeFormat: time.TimeOnly, NoColor: !terminal(w)}))
+	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: l, TimeFormat: time.TimeOnly, NoColor: !terminal(w)}))
 }
 
 func terminal(w io.Writer) bool {

@@ -122,6 +122,28 @@ func readSections(cfg *config.Config, modules []moduleSection) (sections, error)
 	return s, errs.err()
 }
 
+// defaultsUnder is what the sections hold where the configuration says nothing. It
+// is taken from the sections as they were filled: put under the configuration, what
+// that says stands above it.
+func (a *App) defaultsUnder(s sections) *config.Tree {
+	const label = "default"
+	tree := config.FromMap(label, nil)
+	add := func(section any, path ...string) {
+		if values := config.Values(section); values != nil {
+			tree = tree.Overlay(config.FromMap(label, config.Nested(values, path...)))
+		}
+	}
+	add(s.app, "app")
+	add(s.server, "server")
+	add(s.proxy, "proxy")
+	add(s.logger, "logger")
+	add(s.instance, "instance")
+	for _, m := range a.sections {
+		add(m.into, strings.Split(m.path, ".")...)
+	}
+	return tree
+}
+
 // salvage reads what modules need of sections that did not decode, so that they
 // do not complain of what is there.
 func (s *sections) salvage(cfg *config.Config) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParsePath(t *testing.T) {
@@ -82,6 +83,55 @@ func TestRedact(t *testing.T) {
 	} {
 		if got := Redact(tc.value, strings.Split(tc.path, ".")...); !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s: %v, want %v", tc.path, got, tc.want)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	type inner struct {
+		Port  int           `koanf:"port"`
+		Wait  time.Duration `koanf:"wait"`
+		Token *Secret       `koanf:"token"`
+	}
+	type lent struct {
+		Rate float64 `koanf:"rate"`
+	}
+	type section struct {
+		lent
+		Name   string           `koanf:"name"`
+		Key    Secret           `koanf:"key"`
+		Keys   []Secret         `koanf:"keys"`
+		None   Secret           `koanf:"none"`
+		In     inner            `koanf:"in"`
+		Absent *inner           `koanf:"absent"`
+		Empty  []string         `koanf:"empty"`
+		Some   []string         `koanf:"some"`
+		Map    map[string]inner `koanf:"map"`
+		Any    any              `koanf:"any"`
+		On     bool             `koanf:"on"`
+		Left   int              `koanf:"-"`
+	}
+	token := NewSecret("hunter2")
+	got := Values(&section{
+		lent: lent{0.5}, Name: "n", Key: token, Keys: []Secret{token, {}}, In: inner{1, time.Second, &token},
+		Some: []string{}, Map: map[string]inner{"x": {Port: 2}}, Any: []any{1, "t"}, Left: 3,
+	})
+	want := map[string]any{
+		"rate": 0.5, "name": "n", "key": "***", "keys": []any{"***", ""}, "none": "",
+		"in": map[string]any{"port": 1, "wait": "1s", "token": "***"}, "some": []any{},
+		"map": map[string]any{"x": map[string]any{"port": 2, "wait": "0s"}}, "any": []any{1, "t"}, "on": false,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%v, want\n%v", got, want)
+	}
+	// They can be decoded again, but for secrets.
+	var again section
+	if err := FromMap("x", got).Decode(&again); err != nil {
+		t.Error(err)
+	}
+	for _, none := range []any{nil, 7, (*section)(nil), struct{ X int }{1}} {
+		if got := Values(none); got != nil {
+			t.Errorf("%v: %v", none, got)
 		}
 	}
 }
