@@ -196,21 +196,21 @@ func TestTwoProcesses(t *testing.T) {
 			t.Fatalf("before it is made acme shows %q", got)
 		}
 		wantStatus(t, "without a token", a.must("POST", "records", "", "", `{"name":"acme"}`), 401)
-		wantStatus(t, "create", a.must("POST", "records", "", token, `{"name":"acme","title":"Acme","limit":30}`), 200)
+		wantStatus(t, "create", a.must("POST", "records", "", token, `{"name":"acme","title":"Acme","limit":30000}`), 200)
 		wantStatus(t, "create again", b.must("POST", "records", "", token, `{"name":"acme"}`), 409)
-		b.within(instant, "acme", "200 30")
-		wantStatus(t, "update", a.must("PATCH", "records", "", token, `{"name":"acme","limit":31}`), 200)
-		if got := a.shows("acme"); got != "200 31" {
-			t.Errorf("in the process that was asked acme shows %q at once, want 200 31", got)
+		b.within(instant, "acme", "200 30000")
+		wantStatus(t, "update", a.must("PATCH", "records", "", token, `{"name":"acme","limit":31000}`), 200)
+		if got := a.shows("acme"); got != "200 31000" {
+			t.Errorf("in the process that was asked acme shows %q at once, want 200 31000", got)
 		}
-		b.within(instant, "acme", "200 31")
-		wantStatus(t, "update", b.must("PATCH", "records", "", token, `{"name":"acme","limit":32}`), 200)
-		a.within(instant, "acme", "200 32")
+		b.within(instant, "acme", "200 31000")
+		wantStatus(t, "update", b.must("PATCH", "records", "", token, `{"name":"acme","limit":32000}`), 200)
+		a.within(instant, "acme", "200 32000")
 		wantStatus(t, "refused", b.must("PATCH", "records", "", token, `{"name":"acme","limit":0}`), 422)
 		wantStatus(t, "disable", a.must("PATCH", "records", "", token, `{"name":"acme","disabled":true}`), 200)
 		b.within(instant, "acme", "423 ")
 		wantStatus(t, "enable", a.must("PATCH", "records", "", token, `{"name":"acme","disabled":false}`), 200)
-		b.within(instant, "acme", "200 32")
+		b.within(instant, "acme", "200 32000")
 	})
 
 	t.Run("a stopped process catches up", func(t *testing.T) {
@@ -218,11 +218,11 @@ func TestTwoProcesses(t *testing.T) {
 		if err := b.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		wantStatus(t, "update", a.must("PATCH", "records", "", token, `{"name":"acme","limit":33}`), 200)
+		wantStatus(t, "update", a.must("PATCH", "records", "", token, `{"name":"acme","limit":33000}`), 200)
 		if err := b.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		b.within(instant, "acme", "200 33")
+		b.within(instant, "acme", "200 33000")
 	})
 
 	t.Run("a change that Redis could not tell", func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestTwoProcesses(t *testing.T) {
 		b.within(5*time.Second, "acme", "423 ")
 		a.within(5*time.Second, "acme", "423 ")
 		wantStatus(t, "enable", a.must("PATCH", "records", "", token, `{"name":"acme","disabled":false}`), 200)
-		b.within(instant, "acme", "200 33")
+		b.within(instant, "acme", "200 33000")
 	})
 
 	t.Run("a record that does not decode", func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestTwoProcesses(t *testing.T) {
 			if log := p.log.String(); !strings.Contains(log, "rateLimit.limit") || !strings.Contains(log, "the last good one stays in force") {
 				t.Errorf("the log does not name what is wrong:\n%s", log)
 			}
-			p.within(instant, "acme", "200 33")
+			p.within(instant, "acme", "200 33000")
 		}
 	})
 
@@ -290,7 +290,7 @@ func TestTwoProcesses(t *testing.T) {
 
 	t.Run("PostgreSQL away", func(t *testing.T) {
 		a.t, b.t = t, t
-		wantStatus(t, "create", a.must("POST", "records", "", token, `{"name":"late","limit":9}`), 200)
+		wantStatus(t, "create", a.must("POST", "records", "", token, `{"name":"late","limit":9000}`), 200)
 		c.postgres.Stop()
 		wantStatus(t, "in memory", a.must("GET", "hello", "", "", ""), 200)
 		res := a.must("GET", "hello", "unseen", "", "")
@@ -300,7 +300,7 @@ func TestTwoProcesses(t *testing.T) {
 		}
 		wantStatus(t, "a process that started meanwhile", c.start(t).must("GET", "hello", "", "", ""), 503)
 		c.postgres.Restart()
-		b.within(5*time.Second, "late", "200 9")
+		b.within(5*time.Second, "late", "200 9000")
 		a.within(5*time.Second, "unseen", "423 ")
 	})
 }

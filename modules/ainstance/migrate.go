@@ -82,11 +82,7 @@ func (s *schema) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pending, err := provider.HasPending(ctx) // without the lock: most starts find nothing to do
-	if err != nil || !pending {
-		return err
-	}
-	_, err = provider.Up(ctx)
+	_, err = provider.Up(ctx) // HasPending would not take the lock, and makes a table all the same
 	return err
 }
 
