@@ -11,8 +11,8 @@ import (
 	"github.com/vonago/vonago/modules/acore"
 	"github.com/vonago/vonago/modules/aratelimit"
 	"github.com/vonago/vonago/modules/aredis"
+	"github.com/vonago/vonago/modules/auser"
 	"github.com/vonago/vonago/onion"
-	"github.com/vonago/vonago/passport"
 )
 
 func main() { os.Exit(program().Main()) }
@@ -27,8 +27,10 @@ func program() app.Program {
 }
 
 func modules() []onion.Module {
+	users := student.NewUsers()
 	return []onion.Module{
-		acore.Module(), instance.Module(), aredis.Module(), passport.Module(), aratelimit.Module(), student.Module(),
+		acore.Module(), instance.Module(), aredis.Module(),
+		auser.Module(auser.Adapters{Users: users, Roles: users}), aratelimit.Module(), student.Module(users),
 	}
 }
 

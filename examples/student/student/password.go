@@ -39,10 +39,3 @@ func (Passwords) requestReset(context.Context, *ResetInput) (*Accepted, error) {
 }
 
 func (Passwords) health(context.Context, *onion.Empty) (string, error) { return "ok", nil }
-
-// Module is the module demo-student.
-func Module() onion.Module {
-	return onion.Basic{ModuleName: "demo-student", ModuleControllers: []onion.Declaration{
-		onion.Tags(NewStudents()), onion.Code(Passwords{}),
-	}}
-}

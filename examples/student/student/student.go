@@ -1,5 +1,5 @@
-// Package student is the module demo-student of the example: students declared
-// by policy tags, passwords declared by code.
+// Package student is the module demo-student of the example: students and sign-in
+// declared by policy tags, passwords declared by code.
 package student
 
 import (
@@ -30,7 +30,7 @@ type Students struct {
 	Mine   onion.Action[MineInput, Mine]        `get:"mine"`
 	View   onion.Action[ViewInput, *Student]    `get:":id" passport:"public"`
 	Create onion.Action[CreateInput, *Student]  `post:"" passport:"public"`
-	Remove onion.Action[ViewInput, onion.Empty] `delete:":id"`
+	Remove onion.Action[ViewInput, onion.Empty] `delete:":id" roleName:"name=systemAdmin"`
 
 	mu   sync.Mutex
 	rows []Student
@@ -87,11 +87,12 @@ type MineInput struct {
 
 // Mine says who is asking.
 type Mine struct {
-	Subject string `json:"subject"`
+	Name  string   `json:"name"`
+	Roles []string `json:"roles"`
 }
 
 func (s *Students) mine(_ context.Context, in *MineInput) (Mine, error) {
-	return Mine{Subject: in.User.Subject()}, nil
+	return Mine{Name: in.User.User.Name, Roles: in.User.Roles}, nil
 }
 
 // ViewInput names a student.
