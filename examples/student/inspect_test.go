@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -43,4 +45,49 @@ func TestInspectRoute(t *testing.T) {
 			at += 1 + next
 		}
 	}
+}
+
+// TestGuideShowsRealOutput runs the commands of the configuration guide and
+// compares what it says they print; "..." stands for lines that are left out.
+func TestGuideShowsRealOutput(t *testing.T) {
+	t.Chdir("../..")
+	guide, err := os.ReadFile("docs/config-guide.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, m := range regexp.MustCompile("(?ms)^```text\n\\$ go run ./examples/student (.*?)\n(.*?)^```").FindAllStringSubmatch(string(guide), -1) {
+		ran++
+		var out, errOut bytes.Buffer
+		p := program()
+		p.Stdout, p.Stderr, p.Environ = &out, &errOut, []string{}
+		if code := p.Run(t.Context(), words(m[1])); code != 0 {
+			t.Errorf("%s: exit code %d: %s", m[1], code, &errOut)
+		}
+		rest := out.String()
+		for i, part := range strings.Split(m[2], "...\n") {
+			_, after, found := strings.Cut(rest, part)
+			if !found || i == 0 && !strings.HasPrefix(rest, part) {
+				t.Errorf("%s does not print, or not here:\n%s\nbut\n%s", m[1], part, &out)
+				break
+			}
+			rest = after
+		}
+	}
+	if ran < 3 {
+		t.Errorf("the guide has %d commands", ran)
+	}
+}
+
+// words splits a command line at its blanks, but for those in quotes.
+func words(line string) []string {
+	var list []string
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			list = append(list, part)
+			continue
+		}
+		list = append(list, strings.Fields(part)...)
+	}
+	return list
 }
