@@ -12,6 +12,10 @@ test: ## every test, with the race detector, against a real redis-server
 	@scripts/ensure-tools.sh
 	go test -race ./...
 
+.PHONY: test-faults
+test-faults: ## the faults of Redis, measured: prints the table of docs/reliability.md; takes some minutes
+	go test ./internal/faults -run '^TestMatrix$$' -matrix -count 1 -timeout 30m
+
 .PHONY: lint
 lint: $(GOLANGCI) ## gofmt, go vet and golangci-lint
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
