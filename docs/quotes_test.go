@@ -10,7 +10,7 @@ import (
 )
 
 // quoting are the documents whose Go code is quoted from code that is compiled.
-var quoting = []string{"README.md", "docs/architecture.md", "docs/controller-aop-guide.md"}
+var quoting = []string{"README.md", "docs/architecture.md", "docs/controller-aop-guide.md", "docs/passport-guide.md"}
 
 // fence finds blocks of code: their language and text.
 var fence = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```")

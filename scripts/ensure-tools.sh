@@ -34,6 +34,7 @@ if ! has_postgres; then
 fi
 need "the race detector needs a C compiler; Fedora: dnf install gcc; macOS: xcode-select --install" gcc "$(go env CC)" cc gcc clang
 need "the commands stand in a Makefile; Fedora: dnf install make; macOS: xcode-select --install" make make
+need "the commands of the guides are run; Fedora: dnf install curl; macOS: brew install curl" curl curl
 need "an npm package verifies our tokens; Fedora: dnf install nodejs; macOS: brew install node" nodejs node
 need "an npm package verifies our tokens; Fedora: dnf install nodejs-npm; macOS: brew install node" npm npm
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -366,9 +367,7 @@ func (v *served) do(r request) answer {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	for name, values := range r.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.header)
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
@@ -389,8 +388,8 @@ func (v *served) do(r request) answer {
 		v.t.Fatal(err)
 	}
 	var body struct {
-		Message string
-		Data    json.RawMessage
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
 		body.Message = string(raw)

@@ -86,7 +86,10 @@ func TestAttacks(t *testing.T) {
 	good := tokens.AccessToken
 	body := func(edits ...string) string { return payloadOf(t, good, edits...) }
 	with := func(edits ...string) string { return forge(appKey, head, body(edits...)) }
-	var claims struct{ Iat, Exp int64 }
+	var claims struct {
+		Iat int64 `json:"iat"`
+		Exp int64 `json:"exp"`
+	}
 	if err := json.Unmarshal([]byte(body()), &claims); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +132,7 @@ func TestAttacks(t *testing.T) {
 	} {
 		v.wants(name, v.get("me", token), 401, unauthorized)
 		v.wants(name+", public", v.get("public", token), 200, "anonymous")
-		if segment := strings.Split(token, ".")[0]; strings.Contains(v.log.String(), token) || len(token) > 1000 && len(segment) > 20 && strings.Contains(v.log.String(), token[:500]) {
+		if strings.Contains(v.log.String(), token[:min(len(token), 500)]) {
 			t.Errorf("%s: the log repeats it", name)
 		}
 	}

@@ -64,8 +64,8 @@ func jsonwebtoken(t *testing.T, token string) (claims map[string]any, signed str
 		t.Fatalf("verify.mjs: %v\n%s", err, &stderr)
 	}
 	var out struct {
-		Claims map[string]any
-		Signed string
+		Claims map[string]any `json:"claims"`
+		Signed string         `json:"signed"`
 	}
 	if err := json.Unmarshal(stdout.Bytes(), &out); err != nil {
 		t.Fatalf("verify.mjs wrote %q: %v", &stdout, err)

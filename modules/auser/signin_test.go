@@ -239,13 +239,13 @@ func TestOwnTokensBeginNoSignIn(t *testing.T) {
 	v := serve(t, setup{})
 	p := &passport.Passport{User: passport.User{ID: passport.StringID("10"), Activated: true}, Auth: passport.Auth{ID: passport.StringID("a")}}
 	ctx := v.inside(p)
-	for name, make := range map[string]func(context.Context, passport.SignOptions) (string, error){
+	for name, create := range map[string]func(context.Context, passport.SignOptions) (string, error){
 		"temp": v.auser.CreateTempAuthToken, "oauth": v.auser.CreateOAuthToken, "code": v.auser.CreateOAuthCode,
 	} {
-		if token, err := make(ctx, passport.SignOptions{}); statusOf(err) != 401 || token != "" {
+		if token, err := create(ctx, passport.SignOptions{}); statusOf(err) != 401 || token != "" {
 			t.Errorf("%s: %q, %v", name, token, err)
 		}
-		if token, err := make(v.inside(nil), passport.SignOptions{}); statusOf(err) != 401 || token != "" {
+		if token, err := create(v.inside(nil), passport.SignOptions{}); statusOf(err) != 401 || token != "" {
 			t.Errorf("%s of nobody: %q, %v", name, token, err)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 type Auth struct {
 	onion.ControllerTag `name:"auth" path:"auth"`
 
-	SignIn  onion.Action[SignInInput, *auser.Tokens]  `post:"sign-in" passport:"public" rateLimit:"enable,mode=enforce,key=ip,limit=10,windowMs=60000,name=sign-in,shared"`
-	Refresh onion.Action[RefreshInput, *auser.Tokens] `post:"refresh" passport:"public" rateLimit:"enable,mode=enforce,key=ip,limit=10,windowMs=60000,name=sign-in,shared"`
+	SignIn  onion.Action[SignInInput, *auser.Tokens]  `post:"sign-in" passport:"public" rateLimit:"enable,mode=enforce,key=ip,limit=10,windowMs=60000,name=sign-in,shared"` //nolint:lll // a tag is one line
+	Refresh onion.Action[RefreshInput, *auser.Tokens] `post:"refresh" passport:"public" rateLimit:"enable,mode=enforce,key=ip,limit=10,windowMs=60000,name=sign-in,shared"` //nolint:lll // a tag is one line
 	SignOut onion.Action[onion.Empty, onion.Empty]    `post:"sign-out"`
 	Link    onion.Action[onion.Empty, Link]           `post:"link"`
 	KickOut onion.Action[KickOutInput, onion.Empty]   `post:"kick-out" roleName:"name=systemAdmin"`

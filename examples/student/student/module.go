@@ -2,7 +2,6 @@ package student
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/vonago/vonago/modules/auser"
 	"github.com/vonago/vonago/onion"
@@ -29,15 +28,14 @@ func (m *module) Provide(env onion.Env) error {
 	if err != nil {
 		return err
 	}
-	service.OnSignIn(logged(env.Logger, "signed in"))
-	service.OnSignOut(logged(env.Logger, "signed out"))
+	service.OnSignIn(func(ctx context.Context, p *passport.Passport) error {
+		env.Logger.InfoContext(ctx, "signed in", "user", p.User.ID.String())
+		return nil
+	})
+	service.OnSignOut(func(ctx context.Context, p *passport.Passport) error {
+		env.Logger.InfoContext(ctx, "signed out", "user", p.User.ID.String())
+		return nil
+	})
 	m.auth.auser = service
 	return nil
-}
-
-func logged(logger *slog.Logger, message string) auser.Listener {
-	return func(ctx context.Context, p *passport.Passport) error {
-		logger.LogAttrs(ctx, slog.LevelInfo, message, slog.String("user", p.User.ID.String()))
-		return nil
-	}
 }

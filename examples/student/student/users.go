@@ -28,7 +28,7 @@ type account struct {
 	roles    []string
 }
 
-// NewUsers makes an administrator and a plain user. Their passwords stand here so that the example can be tried; it must
+// NewUsers makes an administrator and a teacher. Their passwords stand here so that the example can be tried; it must
 // not be reached from other hosts.
 func NewUsers() *Users {
 	u := &Users{hasher: newHasher()}
@@ -39,7 +39,7 @@ func NewUsers() *Users {
 		roles          []string
 	}{
 		{"admin", "admin-in-development", []string{passport.RoleSystemAdmin}},
-		{"tom", "tom-in-development", nil},
+		{"tom", "tom-in-development", []string{"teacher"}},
 	} {
 		password, _ := u.hasher.hash(ctx, row.password)
 		u.rows = append(u.rows, account{u.next(passport.User{Name: row.name, Activated: true}), password, row.roles})
