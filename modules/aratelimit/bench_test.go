@@ -95,9 +95,7 @@ func decide(b *testing.B, s *redistest.Server, waiters int, hot bool, count func
 			keys[i] = "limiter_bench:rate-limit:v1:aggregate:1796072074000"
 		}
 	}
-	ctx, cancel := context.WithCancel(b.Context()) // as that of a request, it can end
-	defer cancel()
-	if err := count(ctx, keys[0]); err != nil {
+	if err := count(b.Context(), keys[0]); err != nil {
 		b.Fatal(err)
 	}
 	reads := func() int64 {
@@ -118,6 +116,8 @@ func decide(b *testing.B, s *redistest.Server, waiters int, hot bool, count func
 	b.ResetTimer()
 	for w := range waiters {
 		wg.Go(func() {
+			ctx, cancel := context.WithCancel(b.Context()) // each has its own, as requests have
+			defer cancel()
 			for {
 				i := next.Add(1)
 				if i > int64(b.N) {

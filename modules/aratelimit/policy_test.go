@@ -155,7 +155,7 @@ func (a *application) checkMerged(t *testing.T, set *onion.Set, tc mergeCase) {
 		dynamic = map[string]any{}
 	}
 	run := func(dynamic map[string]any) (Policy, bool) {
-		chain, err := set.Dynamic(a.engine.Routes()[0], map[string]map[string]any{"a-ratelimit:rateLimit": dynamic})
+		chain, err := set.Dynamic(a.engine.Routes()[0], "", false, map[string]map[string]any{"a-ratelimit:rateLimit": dynamic})
 		if err != nil {
 			t.Fatal(err)
 		}
