@@ -69,8 +69,12 @@ func readTags(c any, where string, byTag map[string]*spec) (Controller, []error)
 		case sf.Type == controllerTagType && sf.Anonymous:
 			embedded = true
 			r.controller(&model, sf)
+		case sf.Type.Kind() == reflect.Pointer && sf.Type.Implements(reflect.TypeFor[handled]()):
+			r.fail(sf, "is a pointer to an action: want the onion.Action itself")
 		case sf.Type.Implements(reflect.TypeFor[handled]()):
 			r.action(&model, sf, v.Field(i))
+		case sf.Anonymous && holdsActions(sf.Type):
+			r.fail(sf, "is embedded and holds actions: they are read from the controller itself only")
 		case hasVerb(sf.Tag):
 			r.fail(sf, "has a route tag but is no onion.Action")
 		}
@@ -88,6 +92,22 @@ func (r *tagReader) fail(sf reflect.StructField, format string, args ...any) {
 func hasVerb(tag reflect.StructTag) bool {
 	for key := range verbs {
 		if _, ok := tag.Lookup(key); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsActions tells an embedded struct whose actions would be no routes.
+func holdsActions(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for f := range t.Fields() {
+		if f.Type.Implements(reflect.TypeFor[handled]()) || hasVerb(f.Tag) {
 			return true
 		}
 	}

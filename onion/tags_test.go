@@ -109,6 +109,17 @@ func TestTagErrorsNameTypeAndField(t *testing.T) {
 		ControllerTag `name:"x"`
 		List          Action[Empty, string] `get:"" rateLimit:"limit=3,limit=4"`
 	}
+	type pointed struct {
+		ControllerTag `name:"x"`
+		List          *Action[Empty, string] `get:""`
+	}
+	type inherited struct {
+		List Action[Empty, string] `get:""`
+	}
+	type inherits struct {
+		ControllerTag `name:"x"`
+		inherited
+	}
 	type openQuote struct {
 		ControllerTag `name:"x"`
 		List          Action[Empty, string] `get:"" rateLimit:"name='a"`
@@ -127,6 +138,8 @@ func TestTagErrorsNameTypeAndField(t *testing.T) {
 		{&notEmbedded{List: ping}, []string{"notEmbedded", "embeds no onion.ControllerTag"}},
 		{&noAction{List: ping}, []string{"noAction.List", "no onion.Action"}},
 		{&twice{List: ping}, []string{"twice.List", "given twice"}},
+		{&pointed{}, []string{"pointed.List", "pointer"}},
+		{&inherits{}, []string{"inherits.inherited", "embedded"}},
 		{&openQuote{List: ping}, []string{"openQuote.List", "not closed"}},
 		{noVerb{}, []string{"pointer to a struct"}},
 	} {
