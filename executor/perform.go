@@ -233,7 +233,7 @@ func (rt *Runtime) perform(ctx context.Context, c *onion.Call, onions map[string
 	set := rt.setOf(c)
 	chain, err := set.Chain(f.route)
 	if len(onions) > 0 {
-		chain, err = set.Dynamic(f.route, onions)
+		chain, err = set.Dynamic(f.route, c.Instance, c.NoInstance, onions)
 	}
 	if err != nil {
 		return nil, err

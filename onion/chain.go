@@ -54,15 +54,15 @@ type activeOnion struct {
 	global bool
 }
 
-// plan resolves all onions of a route (nil: outside any route) for a set; extra
-// gives the dynamic layers.
-func (s *Set) plan(route *RouteInfo, extra map[*spec]layer) ([]activeOnion, Errors) {
+// plan resolves all onions of a route (nil: outside any route) for a set and an
+// instance of it; extra gives the dynamic layers.
+func (s *Set) plan(route *RouteInfo, instance any, extra map[*spec]layer) ([]activeOnion, Errors) {
 	var active []activeOnion
 	var errs Errors
 	for _, use := range s.onionsAt(route) {
 		r := s.resolveAt(route, use.spec, extra)
 		errs = append(errs, r.errs...)
-		if ok, _ := r.activeAt(s.instance, route); ok {
+		if ok, _ := r.activeAt(instance, route); ok {
 			active = append(active, activeOnion{r, use.spec.global})
 		}
 	}

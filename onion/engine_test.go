@@ -136,7 +136,7 @@ func TestDynamicOverride(t *testing.T) {
 		ModuleControllers: []Declaration{Code(pingController{})}}
 	e := mustBuild(t, testInput(module))
 	s := mustSet(t, e, "")
-	chain, err := s.Dynamic(e.Routes()[0], map[string]map[string]any{"a-ratelimit:rateLimit": {"enable": true}})
+	chain, err := s.Dynamic(e.Routes()[0], "", false, map[string]map[string]any{"a-ratelimit:rateLimit": {"enable": true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +150,27 @@ func TestDynamicOverride(t *testing.T) {
 	for name, options := range map[string]map[string]any{
 		"a-x:y": {}, "a-ratelimit:rateLimit": {"rateLimit": map[string]any{"limit": 0}},
 	} {
-		if _, err := s.Dynamic(e.Routes()[0], map[string]map[string]any{name: options}); err == nil {
+		if _, err := s.Dynamic(e.Routes()[0], "", false, map[string]map[string]any{name: options}); err == nil {
 			t.Errorf("dynamic %s %v: no error", name, options)
+		}
+	}
+}
+
+// An override that asks for an instance is heard at that instance, though nothing
+// else tells it from others with the same options.
+func TestDynamicOverrideAsksForInstance(t *testing.T) {
+	module := Basic{ModuleName: "demo-student", ModuleOnions: []Onion{bodyOnion(), rateOnion()},
+		ModuleControllers: []Declaration{Code(pingController{})}}
+	e := mustBuild(t, testInput(module))
+	override := map[string]map[string]any{"a-ratelimit:rateLimit": {"enable": true, "meta": map[string]any{"instanceName": "acme"}}}
+	for name, want := range map[string]int{"acme": 2, "beta": 1, "": 1} {
+		chain, err := mustSet(t, e, name).Dynamic(e.Routes()[0], name, false, override)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &Call{}
+		if _, err := chain.Run(t.Context(), c); err != nil || len(trail(c)) != want {
+			t.Errorf("instance %q ran %v, %v, want %d onions", name, trail(c), err, want)
 		}
 	}
 }
@@ -180,6 +199,38 @@ func TestSystemConditions(t *testing.T) {
 	}
 	if !e.SystemActive("a-core:probe", "/x") || e.SystemActive("a-core:probe", "/health/live") {
 		t.Error("SystemActive does not follow ignore")
+	}
+}
+
+// However a client spells a path, an onion that is narrowed to it runs, and one that
+// ignores it does not; an escaped slash is no slash.
+func TestSystemSelectionOfSpellings(t *testing.T) {
+	for _, c := range []struct {
+		options map[string]any
+		path    string
+		active  bool
+	}{
+		{map[string]any{"match": "/api/pay"}, "/api/pay", true},
+		{map[string]any{"match": "/api/pay"}, "/api/p%61y", true},
+		{map[string]any{"match": "/api/pay"}, "/api%2Fpay", false},
+		{map[string]any{"match": "/api/pay"}, "/api/p%2561y", false},
+		{map[string]any{"match": "regexp:///^\\/api\\/pay/"}, "/%61pi/%70ay/1%2F2", true},
+		{map[string]any{"match": "/caf%C3%A9"}, "/caf%C3%A9", true},
+		{map[string]any{"match": "/café"}, "/caf%c3%a9", true},
+		{map[string]any{"ignore": "/health/live"}, "/health/l%69ve", false},
+		{map[string]any{"ignore": "/health/live"}, "/health%2Flive", true},
+		{map[string]any{"ignore": "/caf%C3%A9"}, "/caf%C3%A9", false},
+		{map[string]any{"ignore": "/health/live"}, "/health/live%zz", true},
+	} {
+		system := SystemMiddleware("a-core:probe", NoDefaults, tracing[NoOptions]("probe"))
+		in := testInput(Basic{ModuleName: "a-core", ModuleOnions: []Onion{system}})
+		in.App = Settings{Kind: LayerApp, Label: "application config", Onions: map[string]any{
+			"middlewareSystem": map[string]any{"a-core:probe": c.options}}}
+		run := mustBuild(t, in).System()[0].Wrap(func(context.Context, *Call) (any, error) { return nil, nil })
+		call := &Call{Path: c.path}
+		if _, err := run(t.Context(), call); err != nil || (len(trail(call)) == 1) != c.active {
+			t.Errorf("%v at %s: ran %v, %v, want active %v", c.options, c.path, trail(call), err, c.active)
+		}
 	}
 }
 

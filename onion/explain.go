@@ -116,7 +116,7 @@ func (c condition) explain(known Known) (active bool, reason string) {
 	switch {
 	case !ask("meta.instanceName", c.instanceName != nil, known.Instance, func(name string) bool { return metaHolds(c.instanceName, name) }):
 		return false, "meta.instanceName does not match"
-	case !ask("match and ignore", c.selection.given(), known.Path, c.selection.active):
+	case !ask("match and ignore", c.selection.given(), known.Path, c.selection.activeAt):
 		return false, "match and ignore leave this path out"
 	}
 	if len(open) > 0 {

@@ -2,6 +2,7 @@ package onion
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -113,14 +114,31 @@ func parseSelection(options map[string]any) (selection, error) {
 // given reports whether there is anything to ask.
 func (s selection) given() bool { return s.match.given || s.ignore.given }
 
+// activeAt is active for a path as sent, percent-encoded. A pattern may be written
+// in either spelling: as sent, or with each segment decoded once, as routes are
+// found (contract C5). Else an escaped letter would lead to a route around an onion
+// that is narrowed to it. An escaped slash stays escaped: it parts no segments.
+func (s selection) activeAt(path string) bool {
+	if strings.IndexByte(path, '%') < 0 {
+		return s.active(path)
+	}
+	segments := strings.Split(path, "/")
+	for i, text := range segments {
+		if plain, err := url.PathUnescape(text); err == nil {
+			segments[i] = strings.ReplaceAll(plain, "/", "%2F")
+		}
+	}
+	return s.active(path, strings.Join(segments, "/"))
+}
+
 // active is contract D6: true if match hits, or ignore is given and misses;
 // without either, true.
-func (s selection) active(selector string) bool {
+func (s selection) active(spellings ...string) bool {
 	if !s.given() {
 		return true
 	}
-	if s.match.given && s.match.hit(selector) {
+	if s.match.given && slices.ContainsFunc(spellings, s.match.hit) {
 		return true
 	}
-	return s.ignore.given && !s.ignore.hit(selector)
+	return s.ignore.given && !slices.ContainsFunc(spellings, s.ignore.hit)
 }

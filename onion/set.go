@@ -74,7 +74,7 @@ func (s *Set) check() error {
 	uses := map[*spec][]resolvedUse{}
 	built := map[*resolved]bool{} // most routes share what an onion resolves to
 	for _, route := range s.engine.routes {
-		active, problems := s.plan(route, nil)
+		active, problems := s.plan(route, s.instance, nil)
 		errs = append(errs, problems...)
 		for _, a := range active {
 			if len(a.errs) > 0 {
@@ -103,7 +103,7 @@ func (s *Set) check() error {
 		}
 	}
 	errs = append(errs, s.checkNamedPipes()...)
-	active, problems := s.plan(nil, nil)
+	active, problems := s.plan(nil, s.instance, nil)
 	errs = append(errs, problems...)
 	if len(errs) > 0 {
 		return errs.unique()
@@ -119,7 +119,7 @@ func (s *Set) Chain(route *RouteInfo) (*Chain, error) {
 	if c := s.chains[route.Index].Load(); c != nil {
 		return c, nil
 	}
-	active, errs := s.plan(route, nil)
+	active, errs := s.plan(route, s.instance, nil)
 	if len(errs) > 0 {
 		return nil, errs.unique()
 	}
@@ -135,24 +135,25 @@ func (s *Set) Chain(route *RouteInfo) (*Chain, error) {
 func (s *Set) Filters() []FilterFunc { return s.fallback.Filters }
 
 // Dynamic compiles a route for one call with overrides by onion name on top
-// (contract F1).
-func (s *Set) Dynamic(route *RouteInfo, onions map[string]map[string]any) (*Chain, error) {
+// (contract F1). name and none are the call's instance, as for Engine.Set: an
+// override may ask for an instance that nothing else asks for.
+func (s *Set) Dynamic(route *RouteInfo, name string, none bool, onions map[string]map[string]any) (*Chain, error) {
 	extra := map[*spec]layer{}
 	var errs Errors
-	for _, name := range sortedKeys(onions) {
-		sp, ok := s.engine.specs[Name(name)]
+	for _, onion := range sortedKeys(onions) {
+		sp, ok := s.engine.specs[Name(onion)]
 		if !ok || sp.scene == SceneMiddlewareSystem {
-			errs = append(errs, fmt.Errorf("dynamic options: %q is no onion of a route", name))
+			errs = append(errs, fmt.Errorf("dynamic options: %q is no onion of a route", onion))
 			continue
 		}
-		l := layer{kind: LayerDynamic, label: "dynamic options", patch: onions[name]}
+		l := layer{kind: LayerDynamic, label: "dynamic options", patch: onions[onion]}
 		errs = append(errs, s.engine.checkLayer(sp, l, func(string) {})...)
 		extra[sp] = l
 	}
 	if len(errs) > 0 {
 		return nil, errs.unique()
 	}
-	active, errs := s.plan(route, extra)
+	active, errs := s.plan(route, instanceValue(name, none), extra)
 	if len(errs) > 0 {
 		return nil, errs.unique()
 	}

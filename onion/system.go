@@ -48,7 +48,7 @@ func (e *Engine) System() []SystemStep {
 func (e *Engine) SystemActive(name Name, path string) bool {
 	for _, s := range e.system {
 		if s.spec.name == name {
-			return s.cond.selection.active(path)
+			return s.cond.selection.activeAt(path)
 		}
 	}
 	return false
@@ -85,7 +85,7 @@ func (c condition) holds(call *Call) bool {
 	if !c.system {
 		return true
 	}
-	return metaHolds(c.instanceName, instanceValue(call.Instance, call.NoInstance)) && c.selection.active(call.Path)
+	return metaHolds(c.instanceName, instanceValue(call.Instance, call.NoInstance)) && c.selection.activeAt(call.Path)
 }
 
 // conditional puts the predicate before a wrap; a wrap without one stays bare.
