@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/golang-jwt/jwt/v5"
+
 	"github.com/vonago/vonago/onion"
 )
 
@@ -147,6 +149,49 @@ func FuzzParseObject(f *testing.F) {
 		}
 		if expect, err := json.Marshal(want); err != nil || !bytes.Equal(got, expect) {
 			t.Fatalf("%q read as %s, want %s (%v)", data, got, expect, err)
+		}
+	})
+}
+
+// FuzzGuard: whatever a request carries, the guard answers 401 or lets it pass, and it passes with a user only if one of
+// the texts that the request holds is a token that golang-jwt verifies too.
+func FuzzGuard(f *testing.F) {
+	h := newHarness(f, harnessConfig{routes: []onion.Route{route("private"), route("public", Public())}})
+	good := mustSign(f, h.tokens, ClientAccess, SignOptions{})
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithIssuer(testApp), jwt.WithExpirationRequired(), jwt.WithTimeFunc(testNow.Now))
+	verifies := func(token string) bool {
+		_, err := parser.Parse(token, func(*jwt.Token) (any, error) { return []byte(testKey), nil })
+		return err == nil
+	}
+	f.Add("auth_token="+good, "", "")
+	f.Add("", "Bearer "+good, "")
+	f.Add("", "bearer \t"+good+" ", "")
+	f.Add("auth_token=x", "Bearer "+good, good)
+	f.Add("auth_token=", "Basic "+good, good)
+	f.Add("", "Bearer "+strings.Replace(good, ".", "..", 1), "")
+	f.Fuzz(func(t *testing.T, query, line, told string) {
+		h.t = t
+		for _, action := range []string{"private", "public"} {
+			c := &onion.Call{RawQuery: query, Header: http.Header{"Authorization": {line}, "X-Vona-Jwt-Authtoken": {told}}}
+			answer := h.call(action, c)
+			switch answer {
+			case noToken, badToken, expired:
+				if action == "public" && answer != expired {
+					t.Fatalf("public: %q", answer)
+				}
+			case "anonymous":
+				if action == "private" {
+					t.Fatal("a private action for nobody")
+				}
+			default:
+				values, _ := c.Query()
+				if !verifies(values.Get("auth_token")) && !verifies(bearer(line)) {
+					t.Fatalf("%q for %q %q", answer, query, line)
+				}
+			}
+			if h.log.Len() > 1<<20 {
+				h.log.Reset()
+			}
 		}
 	})
 }
