@@ -14,7 +14,7 @@ test: ## every test, with the race detector, against a real redis-server
 
 .PHONY: test-faults
 test-faults: ## the faults of Redis, measured: prints the table of docs/reliability.md; takes some minutes
-	go test ./internal/faults -run '^TestMatrix$$' -matrix -count 1 -timeout 30m
+	cd internal/faults && go test -run "^TestMatrix$$" -matrix -count 1 -timeout 30m .
 
 .PHONY: lint
 lint: $(GOLANGCI) ## gofmt, go vet and golangci-lint

@@ -54,6 +54,7 @@ type Server struct {
 	port     int
 	args     []string
 	password string
+	sentinel string // what a sentinel is told to watch; empty for a server
 	client   *redis.Client
 
 	cmd    *exec.Cmd // nil while the server is down
@@ -193,7 +194,13 @@ func (s *Server) start() error {
 	if s.password != "" {
 		args = append(args, "--requirepass", s.password)
 	}
-	cmd := exec.CommandContext(context.Background(), s.bin, append(args, s.args...)...) //nolint:gosec // of the test's own choice
+	args = append(args, s.args...)
+	if s.sentinel != "" {
+		if args, err = s.sentinelArgs(); err != nil {
+			return err
+		}
+	}
+	cmd := exec.CommandContext(context.Background(), s.bin, args...) //nolint:gosec // of the test's own choice
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{held} // never written: it closes when the process ends
 	cmd.SysProcAttr = procAttr()
