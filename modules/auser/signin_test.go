@@ -326,13 +326,17 @@ func TestEvents(t *testing.T) {
 // Every case of the vectors over HTTP, with the store entry as it was found in Redis.
 func TestVectorsOverHTTP(t *testing.T) {
 	var file struct {
-		Store struct{ Key, Value string }
+		Store struct {
+			Key   string `json:"key"`
+			Value string `json:"value"`
+		} `json:"store"`
 		Cases []struct {
-			Name, Token, Client string
-			At                  int64
-			RoutePathRaw        string
-			Valid               bool
-		}
+			Name   string `json:"name"`
+			Token  string `json:"token"`
+			Client string `json:"client"`
+			At     int64  `json:"at"`
+			Valid  bool   `json:"valid"`
+		} `json:"cases"`
 	}
 	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "vectors", "jwt.json"))
 	if err != nil {
