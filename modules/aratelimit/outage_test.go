@@ -45,7 +45,7 @@ func TestOutage(t *testing.T) {
 			s := redistest.Start(t)
 			p := redistest.NewProxy(t, s.Addr())
 			m := &meters{counts: map[string]int64{}}
-			r := start(t, runConfig{redis: redisConfig(t, p.Addr(), 100), app: both(Enforce, 1_000_000), clock: clockAt(atMs), meters: m})
+			r := start(t, runConfig{redis: redisConfig(t, p.Addr(), 300), app: both(Enforce, 1_000_000), clock: clockAt(atMs), meters: m})
 			until(t, 10*time.Second, "the first request is admitted", func() bool { _, err := r.identity(t.Context(), t); return err == nil })
 			if got := r.detail(t); got != "breaker closed" {
 				t.Errorf("before: %s", got)
