@@ -42,7 +42,7 @@ func (takeOver) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	defer conn.Close() //nolint:errcheck // the test reads what was sent
+	defer conn.Close()
 	_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: test\r\n\r\n")
 	_ = rw.Flush()
 }
