@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/vonago/vonago/instance"
 	"github.com/vonago/vonago/onion"
 )
 
@@ -93,6 +94,9 @@ func milliseconds(d time.Duration) float64 {
 func instanceName(c *onion.Call) string {
 	if c.NoInstance {
 		return "null"
+	}
+	if len(c.Instance) > instance.MaxNameLen { // no instance has that name
+		return c.Instance[:instance.MaxNameLen] + "..."
 	}
 	return c.Instance
 }
