@@ -41,14 +41,17 @@ func recovered(value any) error {
 	return onion.NewError(http.StatusInternalServerError, &PanicError{Value: value, stack: debug.Stack()})
 }
 
-// realError is err, or nil for a nil pointer in an error, which is no error
-// (contract C9).
+// realError is err, or nil for an error that holds a nil pointer, list, map or
+// function, which is no error (contract C9).
 func realError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil
+	switch v := reflect.ValueOf(err); v.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Func:
+		if v.IsNil() {
+			return nil
+		}
 	}
 	return err
 }

@@ -91,7 +91,7 @@ func (x *exchange) filtersOf(c *onion.Call) []onion.FilterFunc {
 	if x.routed {
 		return x.filters
 	}
-	return x.runtime.setOf(c).Filters()
+	return x.runtime.setOf(instance.Of(c)).Filters()
 }
 
 // finish answers with an outcome, once: what comes after a response has begun
@@ -146,8 +146,13 @@ func protect(ctx context.Context, c *onion.Call, next onion.Next) (value any, er
 func boundary(next onion.Next) onion.Next {
 	return func(ctx context.Context, c *onion.Call) (any, error) {
 		value, err := protect(ctx, c, next)
-		if value == onion.Unhandled && err == nil && c.Response.Written.Status == 0 {
-			return value, nil
+		if err == nil {
+			if c.Response.Written.Status != 0 { // further in, it was answered
+				return nil, nil
+			}
+			if value == onion.Unhandled {
+				return value, nil
+			}
 		}
 		exchangeOf(c).finish(ctx, c, value, err)
 		return nil, nil
@@ -174,9 +179,9 @@ func (rt *Runtime) attach(ctx context.Context, c *onion.Call) error {
 	return nil
 }
 
-// setOf is the option set in force for a call.
-func (rt *Runtime) setOf(c *onion.Call) *onion.Set {
-	if inst := instance.Of(c); inst != nil {
+// setOf is the option set in force for a call of an instance, or of none.
+func (rt *Runtime) setOf(inst *instance.Instance) *onion.Set {
+	if inst != nil {
 		return inst.Set
 	}
 	return rt.instances.Fallback()

@@ -139,11 +139,12 @@ func (rt *Runtime) Dispatch(ctx context.Context, c *onion.Call) (any, error) {
 	if f.route == nil {
 		return rt.unrouted(ctx, c, f.others)
 	}
-	if err := admitted(c); err != nil {
+	inst := instance.Of(c)
+	if err := admitted(c, inst); err != nil {
 		return nil, err
 	}
 	c.Route, c.Params = f.route, f.params
-	chain, err := rt.setOf(c).Chain(f.route)
+	chain, err := rt.setOf(inst).Chain(f.route)
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +156,7 @@ func (rt *Runtime) Dispatch(ctx context.Context, c *onion.Call) (any, error) {
 
 // admitted keeps routes closed to unknown and disabled instances even where
 // a-instance:instance is not in the system chain (contract C8).
-func admitted(c *onion.Call) error {
-	inst := instance.Of(c)
+func admitted(c *onion.Call, inst *instance.Instance) error {
 	if c.NoInstance || inst != nil && !inst.Disabled {
 		return nil
 	}

@@ -401,6 +401,8 @@ func TestFilters(t *testing.T) {
 				return nil, &onion.Error{Status: 409, Message: "better"}
 			case "panic":
 				panic(name)
+			case "write":
+				_, _ = io.WriteString(c.Response.Writer, name)
 			case "forget":
 				return nil, nil
 			}
@@ -420,11 +422,12 @@ func TestFilters(t *testing.T) {
 	}{
 		{"", 401, plain}, {"one=reply", 400, "one"}, {"one=reply&two=reply", 400, "one"}, {"two=reply", 400, "two"},
 		{"one=better", 409, better}, {"one=better&two=reply", 400, "two"}, {"one=panic", 401, plain}, {"one=panic&two=reply", 400, "two"},
+		{"one=write", 200, "one"}, {"one=write&two=reply", 200, "one"}, {"one=better&two=write", 200, "two"},
 		{"one=forget", 401, plain}, {"one=badReply", 401, plain},
 	}
 	for _, tt := range tests {
 		res := a.get("/api/t/a?" + tt.query)
-		if res.want(t, tt.status, tt.body); !strings.Contains(tt.query, "better") && res.Header.Get("Www-Authenticate") != "Bearer" {
+		if res.want(t, tt.status, tt.body); !strings.Contains(tt.query, "better") && !strings.Contains(tt.query, "write") && res.Header.Get("Www-Authenticate") != "Bearer" {
 			t.Errorf("%s: the error's header is lost: %v", tt.query, res.Header)
 		}
 	}
@@ -460,6 +463,7 @@ func TestPanics(t *testing.T) {
 		onion.Get("error", "error", panics(errSecret)),
 		onion.Get("abort", "abort", panics(http.ErrAbortHandler)),
 		onion.Get("typedNil", "nil", fails(typedNil)),
+		onion.Get("nilList", "nil-list", fails(onion.Errors(nil))),
 		onion.Get("marshal", "marshal", gives(badJSON{})),
 		onion.Get("marshalPanic", "marshal-panic", gives(panicJSON{})),
 		onion.Get("status", "status", handle(func(ctx context.Context) (int, error) {
@@ -493,6 +497,7 @@ func TestPanics(t *testing.T) {
 		}
 	}
 	a.get("/api/t/nil").want(t, 200, `{"code":0,"message":"Success","data":""}`)
+	a.get("/api/t/nil-list").want(t, 200, `{"code":0,"message":"Success","data":""}`)
 	a.get("/api/t/begun").want(t, 200, "partial")
 	a.get("/api/t/begun-error").want(t, 200, "partial")
 	if res, err := a.try("GET", "/api/t/begun-panic", ""); err == nil || res.body != "partial" || res.StatusCode != 200 {

@@ -21,10 +21,10 @@ type found struct {
 // find looks a path up, percent-encoded as it was sent. Parameters are appended
 // to params. An escape that is no UTF-8 text is a 400.
 func (r *router) find(method, path string, params onion.Params) (found, error) {
-	path, rooted := strings.CutPrefix(path, "/")
-	if !rooted {
+	if path == "" || path[0] != '/' {
 		return found{params: params}, nil
 	}
+	path = path[1:]
 	s := search{method: methodIndex(method), params: params, escaped: strings.IndexByte(path, '%') >= 0}
 	if s.escaped {
 		if _, err := unescape(path); err != nil {
@@ -73,11 +73,14 @@ func (s *search) walk(n *node, path string, more bool) *endpoint {
 		}
 		return s.takeRest(n, "")
 	}
-	text, rest, more := strings.Cut(path, "/")
+	text, rest, more := path, "", false
+	if end := strings.IndexByte(path, '/'); end >= 0 {
+		text, rest, more = path[:end], path[end+1:], true
+	}
 	if s.escaped && strings.IndexByte(text, '%') >= 0 {
 		text, _ = unescape(text) // find decoded it all
 	}
-	if next := n.find(text); next != nil {
+	if next := n.literals.find(text); next != nil {
 		if e := s.walk(next, rest, more); e != nil {
 			return e
 		}

@@ -230,7 +230,7 @@ func (rt *Runtime) perform(ctx context.Context, c *onion.Call, onions map[string
 		return nil, onion.NewError(status, fmt.Errorf("there is no route %s %s", c.Method, c.Path))
 	}
 	c.Route, c.Params = f.route, f.params
-	set := rt.setOf(c)
+	set := rt.setOf(instance.Of(c))
 	chain, err := set.Chain(f.route)
 	if len(onions) > 0 {
 		chain, err = set.Dynamic(f.route, c.Instance, c.NoInstance, onions)

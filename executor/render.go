@@ -28,6 +28,10 @@ func (x *exchange) writeError(ctx context.Context, c *onion.Call, err error) {
 	clearBodyHeader(c.Response.Header)
 	c.Response.Status = 0
 	reply, err := x.filter(ctx, c, err)
+	if c.Response.Written.Status != 0 {
+		x.logger().WarnContext(ctx, "an error filter wrote the response itself", "error", err, "status", c.Response.Written.Status)
+		return // not written twice (contract C9)
+	}
 	err = withStatus(err)
 	e := onion.AsError(err)
 	setAll(c.Response.Header, e.Header)
@@ -77,12 +81,15 @@ func (x *exchange) filter(ctx context.Context, c *onion.Call, err error) (*onion
 		reply, next, panicked := runFilter(ctx, c, f, err)
 		if panicked != nil {
 			x.logger().ErrorContext(ctx, "an error filter panicked", "error", panicked, "while", err)
+			if x.aborted = c.Response.Written.Status != 0; x.aborted {
+				return nil, err
+			}
 			continue
 		}
 		if next = realError(next); next != nil {
 			err = next
 		}
-		if reply != nil {
+		if reply != nil || c.Response.Written.Status != 0 {
 			return reply, err
 		}
 	}

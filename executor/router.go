@@ -11,8 +11,8 @@ import (
 )
 
 // router finds the route of a method and path (contract C5, D5). It is a tree of
-// path segments: a lookup costs at most one map access a segment, however many
-// routes there are. It does not change once it is built.
+// path segments: a lookup costs one access to a small hash table a segment, however
+// many routes there are. It does not change once it is built.
 //
 // A path is split at its slashes as it was sent, and each segment is decoded
 // once, so an escaped slash stays inside its segment. Nothing is redirected,
@@ -74,34 +74,10 @@ type endpoint struct {
 // node is a place in the tree. rest ends in "*", whatever follows the node; nil
 // if nothing does.
 type node struct {
-	literals []literal
-	byText   map[string]*node // of literals, where they are many
+	literals literals
 	param    *node
 	here     leaf
 	rest     *leaf
-}
-
-// literal is a segment that a path must have as it is.
-type literal struct {
-	text string
-	node *node
-}
-
-// few is the number of literals up to which comparing them one by one beats a
-// map.
-const few = 4
-
-// find gives the node behind a literal, nil if there is none.
-func (n *node) find(text string) *node {
-	if n.byText != nil {
-		return n.byText[text]
-	}
-	for i := range n.literals {
-		if n.literals[i].text == text {
-			return n.literals[i].node
-		}
-	}
-	return nil
 }
 
 // newRouter builds the tree. The error joins everything that is wrong, each with
@@ -153,20 +129,11 @@ func (r *router) add(route *onion.RouteInfo) error {
 }
 
 func (n *node) literal(text string) *node {
-	if next := n.find(text); next != nil {
+	if next := n.literals.find(text); next != nil {
 		return next
 	}
 	next := &node{}
-	n.literals = append(n.literals, literal{text, next})
-	switch {
-	case n.byText != nil:
-		n.byText[text] = next
-	case len(n.literals) > few:
-		n.byText = map[string]*node{}
-		for _, l := range n.literals {
-			n.byText[l.text] = l.node
-		}
-	}
+	n.literals.add(text, next)
 	return next
 }
 
