@@ -107,5 +107,7 @@ func NewServer(cfg ServerConfig, handler http.Handler) *http.Server {
 		WriteTimeout:      milliseconds(cfg.WriteTimeoutMs),
 		IdleTimeout:       milliseconds(cfg.IdleTimeoutMs),
 		MaxHeaderBytes:    cfg.MaxHeaderBytes,
+		// "OPTIONS *" passes the system chain like any request (contract B3).
+		DisableGeneralOptionsHandler: true,
 	}
 }

@@ -43,7 +43,7 @@ func TestSuccess(t *testing.T) {
 	}{
 		{onion.Get("struct", "a", gives(data{"<&>"})), 200, wrapped(`{"a":"<&>"}`), 200, `{"a":"<&>"}`, typeJSON},
 		{onion.Get("string", "a", gives("<b>")), 200, wrapped(`"<b>"`), 200, `<b>`, typeHTML},
-		{onion.Get("named", "a", gives(named("x"))), 200, wrapped(`"x"`), 200, `"x"`, typeJSON},
+		{onion.Get("named", "a", gives(named("x"))), 200, wrapped(`"x"`), 200, `x`, typeHTML},
 		{onion.Get("number", "a", gives(7)), 200, wrapped(`7`), 200, `7`, typeJSON},
 		{onion.Get("false", "a", gives(false)), 200, wrapped(`false`), 200, `false`, typeJSON},
 		{onion.Get("empty", "a", gives(onion.Empty{})), 200, wrapped(`null`), 204, "", ""},

@@ -87,13 +87,14 @@ func (r *repair) object(raw []byte, v reflect.Value, path []any) {
 	if json.Unmarshal(raw, &members) != nil {
 		return
 	}
+	fields := jsonFields(v.Type())
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if r.full() {
 			return
 		}
 		key, err := json.Marshal(name)
-		if err != nil {
-			continue
+		if err != nil || !anyField(fields, name) {
+			continue // a body may have any number of members that nobody wants
 		}
 		one := bytes.Join([][]byte{[]byte("{"), key, []byte(":"), members[name], []byte("}")}, nil)
 		if err := json.Unmarshal(one, v.Addr().Interface()); err != nil {
@@ -108,18 +109,20 @@ func (r *repair) object(raw []byte, v reflect.Value, path []any) {
 }
 
 func (r *repair) list(raw []byte, v reflect.Value, path []any) {
-	var items []json.RawMessage
-	if json.Unmarshal(raw, &items) != nil {
+	// Item by item, so that a long list of bad items ends at the bound.
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
 		return
 	}
-	v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
-	for i, item := range items {
-		if r.full() {
-			return
+	v.SetLen(0)
+	for i := 0; dec.More() && !r.full(); i++ {
+		start := dec.InputOffset()
+		elem := reflect.New(v.Type().Elem()).Elem()
+		if err := dec.Decode(elem.Addr().Interface()); err != nil {
+			item := bytes.TrimLeft(raw[start:dec.InputOffset()], ", \t\r\n")
+			r.value(item, elem, append(slices.Clip(path), i), err)
 		}
-		if err := json.Unmarshal(item, v.Index(i).Addr().Interface()); err != nil {
-			r.value(item, v.Index(i), append(slices.Clip(path), i), err)
-		}
+		v.Set(reflect.Append(v, elem))
 	}
 }
 
@@ -169,6 +172,10 @@ func jsonFields(t reflect.Type) []jsonField {
 		list = append(list, jsonField{name, f, f.Offset})
 	}
 	return list
+}
+
+func anyField(fields []jsonField, name string) bool {
+	return slices.ContainsFunc(fields, func(f jsonField) bool { return strings.EqualFold(f.name, name) })
 }
 
 // jsonFieldByName finds the field that a key stands for: by its name, else

@@ -1,8 +1,11 @@
 package executor
 
 import (
+	"encoding"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -32,6 +35,10 @@ func (x *exchange) writeValue(c *onion.Call, value any) error {
 		if !c.WantsJSON {
 			return x.send(c, or(c.Response.Status, http.StatusOK), typeHTML, []byte(v))
 		}
+	default:
+		if text, ok := namedString(c, value); ok {
+			return x.send(c, or(c.Response.Status, http.StatusOK), typeHTML, []byte(text))
+		}
 	}
 	wrap := c.WantsJSON && c.Response.Envelope
 	b := getBuffer()
@@ -49,6 +56,20 @@ func (x *exchange) writeValue(c *onion.Call, value any) error {
 		return x.send(c, or(c.Response.Status, http.StatusNoContent), "", nil)
 	}
 	return x.send(c, or(c.Response.Status, http.StatusOK), typeJSON, b.Bytes())
+}
+
+// namedString gives the text of a value whose type is a string by another name,
+// where HTML is wanted (contract C4a). A type that has a JSON form of its own is
+// no text.
+func namedString(c *onion.Call, value any) (string, bool) {
+	if c.WantsJSON || c.Route == nil || c.Route.Handler.Out.Kind() != reflect.String {
+		return "", false
+	}
+	switch value.(type) {
+	case json.Marshaler, encoding.TextMarshaler:
+		return "", false
+	}
+	return reflect.ValueOf(value).String(), true
 }
 
 func or(status, otherwise int) int {

@@ -77,7 +77,15 @@ func (e *Error) Text() string {
 	if e.Message != "" {
 		return e.Message
 	}
-	return http.StatusText(e.Status)
+	return statusText(e.Status)
+}
+
+// statusText is the reason phrase; a status without one is named by its number.
+func statusText(status int) string {
+	if text := http.StatusText(status); text != "" {
+		return text
+	}
+	return "Status " + strconv.Itoa(status)
 }
 
 // Public is e as a client may see it: in production a 5xx shows its reason
@@ -85,12 +93,12 @@ func (e *Error) Text() string {
 func (e *Error) Public(production bool) (code json.RawMessage, message string) {
 	message = e.Text()
 	if production && e.Status >= http.StatusInternalServerError {
-		message = http.StatusText(e.Status)
+		message = statusText(e.Status)
 	}
 	if e.Code == "" {
 		return strconv.AppendInt(nil, int64(e.Status), 10), message
 	}
-	if _, err := strconv.Atoi(e.Code); err == nil {
+	if n, err := strconv.Atoi(e.Code); err == nil && strconv.Itoa(n) == e.Code {
 		return json.RawMessage(e.Code), message
 	}
 	text, err := json.Marshal(e.Code)

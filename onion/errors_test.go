@@ -190,3 +190,22 @@ func TestInstancesCannotSwitchAMandatoryOnionOff(t *testing.T) {
 		t.Errorf("its own options are the instance's: %v", err)
 	}
 }
+
+func TestPublicFaceOfErrors(t *testing.T) {
+	for _, c := range []struct {
+		err           Error
+		code, message string
+	}{
+		{Error{Status: 404}, "404", "Not Found"},
+		{Error{Status: 404, Code: "7"}, "7", "Not Found"},
+		{Error{Status: 404, Code: "007"}, `"007"`, "Not Found"},
+		{Error{Status: 499}, "499", "Status 499"},
+		{Error{Status: 500, Message: "secret"}, "500", "Internal Server Error"},
+		{Error{Status: 599, Message: "secret"}, "599", "Status 599"},
+	} {
+		code, message := c.err.Public(true)
+		if string(code) != c.code || message != c.message {
+			t.Errorf("%+v: %s %q, want %s %q", c.err, code, message, c.code, c.message)
+		}
+	}
+}
