@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/vonago/vonago/onion"
@@ -228,8 +229,43 @@ func TestBodyReqErrorsOfTheReader(t *testing.T) {
 		for _, encoding := range []string{"", "gzip"} {
 			c := newCall(http.MethodPost, "/", "Content-Type", "application/json", "Content-Encoding", encoding)
 			c.Request = &http.Request{Body: io.NopCloser(&failing{err}), ContentLength: -1}
-			wantError(t, parseBody(c, map[bodyKind]int64{bodyJSON: 100}), status, "")
+			wantError(t, parseBody(c, &bodyLimits{bodyJSON: 100}), status, "")
 		}
+	}
+}
+
+// TestSizedBody: the length that was announced sizes the buffer and decides
+// nothing.
+func TestSizedBody(t *testing.T) {
+	const body = `{"a":[1,2,3]}`
+	for _, tt := range []struct {
+		name   string
+		body   io.Reader
+		length int64
+		limit  int64
+		status int // 0: the whole body is read
+	}{
+		{"exact", strings.NewReader(body), int64(len(body)), 100, 0},
+		{"byte by byte", iotest.OneByteReader(strings.NewReader(body)), int64(len(body)), 100, 0},
+		{"end with the last byte", iotest.DataErrReader(strings.NewReader(body)), int64(len(body)), 100, 0},
+		{"unknown", strings.NewReader(body), -1, 100, 0},
+		{"more than announced", strings.NewReader(body), 4, 100, 0},
+		{"more than announced, and too much", strings.NewReader(body), 4, 10, http.StatusRequestEntityTooLarge},
+		{"announced as too much", strings.NewReader(body), 11, 10, http.StatusRequestEntityTooLarge},
+		{"cut off", io.MultiReader(strings.NewReader(body), iotest.ErrReader(io.ErrUnexpectedEOF)), 40, 100, http.StatusBadRequest},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCall(http.MethodPost, "/", "Content-Type", "application/json")
+			c.Request = &http.Request{Body: io.NopCloser(tt.body), ContentLength: tt.length}
+			err := parseBody(c, &bodyLimits{bodyJSON: tt.limit})
+			if tt.status != 0 {
+				wantError(t, err, tt.status, "")
+				return
+			}
+			if err != nil || string(c.Body.JSON) != body {
+				t.Errorf("read %q, %v", c.Body.JSON, err)
+			}
+		})
 	}
 }
 

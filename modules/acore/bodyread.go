@@ -31,7 +31,18 @@ func readBody(c *onion.Call, limit int64) ([]byte, error) {
 	if encoding == "" && c.Request.ContentLength > limit {
 		return nil, bodyError(http.StatusRequestEntityTooLarge, textTooLarge, nil)
 	}
-	source := &bounded{r: c.Request.Body, left: limit}
+	body := io.Reader(c.Request.Body)
+	if length := c.Request.ContentLength; encoding == "" && 0 < length && length <= firstBuffer {
+		raw, err := readSized(body, length)
+		switch {
+		case errors.Is(err, io.EOF):
+			return raw, nil
+		case err != nil:
+			return nil, sourceError(err)
+		}
+		body = io.MultiReader(bytes.NewReader(raw), body) // more than was announced
+	}
+	source := &bounded{r: body, left: limit}
 	if encoding != "" {
 		// A compressed body is hardly ever longer than what it holds, but it can
 		// be made to go on without holding anything: it has a bound too.
@@ -65,7 +76,11 @@ func sourceError(err error) *onion.Error {
 
 // contentEncoding gives "", "gzip" or "deflate".
 func contentEncoding(header http.Header) (string, error) {
-	text := strings.Join(header.Values("Content-Encoding"), ",")
+	values := header["Content-Encoding"]
+	if len(values) == 0 {
+		return "", nil
+	}
+	text := strings.Join(values, ",")
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "", "identity":
 		return "", nil
@@ -82,10 +97,6 @@ func contentEncoding(header http.Header) (string, error) {
 // readPlain reads the decompressed body. The client's word for the length only
 // sizes the first buffer, and only up to a point.
 func readPlain(source io.Reader, encoding string, limit, length int64) ([]byte, error) {
-	const firstBuffer = 64 << 10
-	if encoding == "" && 0 < length && length <= firstBuffer {
-		return readSized(source, length)
-	}
 	plain, err := decompress(source, encoding)
 	if err != nil {
 		return nil, err
@@ -101,25 +112,22 @@ func readPlain(source io.Reader, encoding string, limit, length int64) ([]byte, 
 	return buf.Bytes(), nil
 }
 
+// firstBuffer bounds the memory that a client's word alone gets.
+const firstBuffer = 64 << 10
+
 // readSized reads a body that comes as it is, with room for just what its sender
-// said and the byte that would be one too many. source has a bound of its own.
-func readSized(source io.Reader, length int64) ([]byte, error) {
-	buf := bytes.NewBuffer(make([]byte, 0, length+1))
-	for buf.Available() > 0 {
-		room := buf.AvailableBuffer()
-		n, err := source.Read(room[:cap(room)])
-		_, _ = buf.Write(room[:n]) // a buffer does not fail
-		switch {
-		case errors.Is(err, io.EOF):
-			return buf.Bytes(), nil
-		case err != nil:
-			return nil, fmt.Errorf("reading the body: %w", err)
+// said and the byte that would be one too many. The error is io.EOF where the body
+// has ended, and nil where it goes on.
+func readSized(body io.Reader, length int64) ([]byte, error) {
+	raw := make([]byte, 0, length+1)
+	for len(raw) < cap(raw) {
+		n, err := body.Read(raw[len(raw):cap(raw)])
+		raw = raw[:len(raw)+n]
+		if err != nil {
+			return raw, err
 		}
 	}
-	if _, err := buf.ReadFrom(source); err != nil {
-		return nil, fmt.Errorf("reading the body: %w", err)
-	}
-	return buf.Bytes(), nil
+	return raw, nil
 }
 
 func decompress(source io.Reader, encoding string) (io.Reader, error) {

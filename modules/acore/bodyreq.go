@@ -66,14 +66,14 @@ func buildBodyReq(o BodyReqOptions, _ onion.Env) (onion.Wrap, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits := map[bodyKind]int64{bodyJSON: jsonLimit, bodyForm: formLimit}
+	limits := bodyLimits{bodyJSON: jsonLimit, bodyForm: formLimit}
 	return func(next onion.Next) onion.Next {
 		return func(ctx context.Context, c *onion.Call) (any, error) {
 			if c.Body.Parsed {
 				return next(ctx, c)
 			}
 			c.Body.Parsed = true
-			if err := parseBody(c, limits); err != nil {
+			if err := parseBody(c, &limits); err != nil {
 				return nil, err
 			}
 			return next(ctx, c)
@@ -87,7 +87,11 @@ const (
 	bodyOther bodyKind = iota
 	bodyJSON
 	bodyForm
+	bodyKinds // the number of kinds
 )
+
+// bodyLimits are the bytes that a body of each kind may have.
+type bodyLimits [bodyKinds]int64
 
 const (
 	textMalformedJSON = "Problems parsing JSON"
@@ -95,7 +99,7 @@ const (
 	textMalformedForm = "Problems parsing form"
 )
 
-func parseBody(c *onion.Call, limits map[bodyKind]int64) error {
+func parseBody(c *onion.Call, limits *bodyLimits) error {
 	if c.Request == nil || c.Request.Body == nil || c.Request.Body == http.NoBody {
 		return nil
 	}
@@ -128,10 +132,11 @@ func parseBody(c *onion.Call, limits map[bodyKind]int64) error {
 
 // kindOfBody reads Content-Type.
 func kindOfBody(header http.Header) (bodyKind, error) {
-	text := header.Get("Content-Type")
-	if text == "" {
+	values := header["Content-Type"]
+	if len(values) == 0 || values[0] == "" {
 		return bodyOther, nil
 	}
+	text := values[0]
 	if text == "application/json" { // nearly always
 		return bodyJSON, nil
 	}
