@@ -54,7 +54,7 @@ type createInput struct {
 // body.
 const (
 	viewAllocations   = 6
-	createAllocations = 14
+	createAllocations = 13
 )
 
 func TestPipelineAllocations(t *testing.T) {
