@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vonago/vonago/instance"
 	"github.com/vonago/vonago/internal/redistest"
@@ -132,7 +133,8 @@ func TestReplaceToken(t *testing.T) {
 // A kick-out ends sign-ins that are being refreshed: none comes back. The application's name is a pattern here.
 func TestKickOutAgainstRefreshes(t *testing.T) {
 	s, server := newStore(t)
-	ctx := in(t, 7)
+	ctx, cancel := context.WithTimeout(in(t, 7), 20*time.Second)
+	defer cancel()
 	var refreshing sync.WaitGroup
 	for i := range 8 {
 		auth := fmt.Sprint(i)
@@ -145,7 +147,7 @@ func TestKickOutAgainstRefreshes(t *testing.T) {
 				next := fmt.Sprint("t", n)
 				done, err := s.ReplaceToken(ctx, payload("1", auth, token), next)
 				if err != nil {
-					t.Error(err)
+					t.Error("it came back: ", err)
 				}
 				if !done {
 					return // kicked out
