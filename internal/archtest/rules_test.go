@@ -48,6 +48,7 @@ var edges = []edge{
 	{"cmd/...", "...", "a program chooses its modules"},
 	{"examples/...", "...", "a program chooses its modules"},
 	{"internal/testapp/...", "...", "the application of the end-to-end tests chooses its modules"},
+	{"internal/soak", "...", "it runs the application of the end-to-end tests under faults"},
 }
 
 // third allows packages to import a third-party module, given by a prefix of import paths.
