@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -153,6 +152,9 @@ func parseAddress(text string) (netip.Addr, bool) {
 	if len(text) > maxForwardedLen {
 		return netip.Addr{}, false
 	}
+	if addr, ok := parsePlainIPv4(text); ok {
+		return addr, true
+	}
 	host, port := text, ""
 	if inner, bracketed := strings.CutPrefix(text, "["); bracketed {
 		end := strings.IndexByte(inner, ']')
@@ -173,14 +175,49 @@ func parseAddress(text string) (netip.Addr, bool) {
 	return normal(addr), true
 }
 
+// parsePlainIPv4 reads what nearly every peer's address is, "192.0.2.1:1234" or
+// "192.0.2.1", in one pass. What it does not take is not wrong for that.
+func parsePlainIPv4(text string) (netip.Addr, bool) {
+	var octets [4]byte
+	rest := text
+	for i := range octets {
+		value, digits := 0, 0
+		for digits < len(rest) && digits < 4 && rest[digits] >= '0' && rest[digits] <= '9' {
+			value = value*10 + int(rest[digits]-'0')
+			digits++
+		}
+		if digits == 0 || value > 255 || digits > 1 && rest[0] == '0' {
+			return netip.Addr{}, false
+		}
+		octets[i], rest = byte(value), rest[digits:]
+		if i < len(octets)-1 {
+			if rest == "" || rest[0] != '.' {
+				return netip.Addr{}, false
+			}
+			rest = rest[1:]
+		}
+	}
+	if rest != "" && !isPort(rest) {
+		return netip.Addr{}, false
+	}
+	return netip.AddrFrom4(octets), true
+}
+
 // isPort accepts ":0" to ":65535".
 func isPort(text string) bool {
-	digits, ok := strings.CutPrefix(text, ":")
-	if !ok || strings.HasPrefix(digits, "+") {
+	if len(text) < 2 || text[0] != ':' {
 		return false
 	}
-	_, err := strconv.ParseUint(digits, 10, 16)
-	return err == nil
+	port := 0
+	for i := 1; i < len(text); i++ {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
+		if port = port*10 + int(text[i]-'0'); port > 65535 {
+			return false
+		}
+	}
+	return true
 }
 
 // forwarded applies X-Forwarded-Host and -Proto, which only a trusted peer's

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -183,6 +184,33 @@ func FuzzAddress(f *testing.F) {
 			if !sent[got] {
 				t.Fatalf("%v was never sent", got)
 			}
+		}
+	})
+}
+
+// FuzzPlainIPv4: the short way reads nothing that the long one would read
+// differently.
+func FuzzPlainIPv4(f *testing.F) {
+	for _, seed := range []string{
+		"192.0.2.1:1234", "192.0.2.1", "0.0.0.0:0", "255.255.255.255:65535", "01.2.3.4", "1.2.3", "1.2.3.4.5", "1.2.3.256", "1.2.3.4:",
+		"1.2.3.4:65536", "1.2.3.4:+1", "1.2.3.0004", "::1", "[::1]:80", "1.2.3.4%eth0", "", ".1.2.3", "1..2.3", "1.2.3.4:01",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, ok := parsePlainIPv4(text)
+		if !ok {
+			return
+		}
+		host := text
+		if i := strings.IndexByte(text, ':'); i >= 0 {
+			if _, err := strconv.ParseUint(text[i+1:], 10, 16); err != nil {
+				t.Errorf("%q: took a bad port", text)
+			}
+			host = text[:i]
+		}
+		if want, err := netip.ParseAddr(host); err != nil || want != got {
+			t.Errorf("%q: got %v, netip says %v, %v", text, got, want, err)
 		}
 	})
 }
