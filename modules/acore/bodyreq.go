@@ -1,7 +1,6 @@
 package acore
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -167,8 +166,11 @@ func checkJSON(raw []byte) error {
 	if !json.Valid(raw) || !utf8.Valid(raw) {
 		return bodyError(http.StatusBadRequest, textMalformedJSON, nil)
 	}
-	switch bytes.TrimLeft(raw, " \t\r\n")[0] {
-	case '{', '[':
+	first := raw[0]
+	for i := 1; first == ' ' || first == '\t' || first == '\r' || first == '\n'; i++ {
+		first = raw[i] // valid JSON is not all blank
+	}
+	if first == '{' || first == '[' {
 		return nil
 	}
 	return bodyError(http.StatusBadRequest, textScalarJSON, nil)

@@ -63,6 +63,9 @@ func buildHealth(o HealthOptions, env onion.Env) (onion.Wrap, error) {
 	}
 	return func(next onion.Next) onion.Next {
 		return func(ctx context.Context, c *onion.Call) (any, error) {
+			if !strings.HasPrefix(c.Path, o.Path) {
+				return next(ctx, c)
+			}
 			answer, ok := answers[c.Path]
 			if !ok {
 				return next(ctx, c)
