@@ -124,13 +124,16 @@ func routes(t *testing.T, p plan, r *report) {
 		list = append(list, ownRoutes(t, fmt.Sprint("own ", n), table, 0), muxRoutes(fmt.Sprint("mux ", n), table, 0), chiRoutes(fmt.Sprint("chi ", n), table))
 	}
 	table := endpoints(100)
-	list = append(list, ownRoutes(t, "own steps", table, 10), muxRoutes("mux steps", table, 10))
+	list = append(list, ownRoutes(t, "own steps", table, 10), muxRoutes("mux steps", table, 10),
+		ownAsked(t, "own 10 of 1000", endpoints(1000), endpoints(10), 0))
 	costs := cpuCosts(p, list)
 	r.add(
 		row{"router and chain, 0 steps, CPU", "ServeMux", ratios(costs["own 100"], costs["mux 100"]), atMost(0.75, 0.45), false},
 		row{"router and chain, 10 steps, CPU", "ServeMux, 10 wrappers", ratios(costs["own steps"], costs["mux steps"]), atMost(0.75, 0.45), false},
-		row{"look-up among 1000 routes, CPU", "among 10", ratios(costs["own 1000"], costs["own 10"]), atMost(1.3, 1), false},
-		row{"look-up among 1000 routes, CPU", "chi among 1000", ratios(costs["own 1000"], costs["chi 1000"]), nil, false},
+		row{"the same 10 routes among 1000, CPU", "among 10", ratios(costs["own 10 of 1000"], costs["own 10"]), atMost(1.3, 1), false},
+		row{"all of 1000 routes in turn, CPU", "all of 10", ratios(costs["own 1000"], costs["own 10"]), nil, false},
+		row{"all of 1000 routes in turn, CPU", "ServeMux", ratios(costs["own 1000"], costs["mux 1000"]), nil, false},
+		row{"all of 1000 routes in turn, CPU", "chi", ratios(costs["own 1000"], costs["chi 1000"]), nil, false},
 	)
 	note := section{title: "Routing", columns: []string{"router", "10 routes, CPU ns", "100", "1000", "100 and 10 steps"}}
 	for _, name := range []string{"own", "mux", "chi"} {
