@@ -15,10 +15,10 @@ import (
 )
 
 // clustered is an application whose limiter counts where its configuration says; nothing else tells it of a cluster.
-func clustered(t *testing.T, any *redistest.Server, client string) *testapp.Server {
+func clustered(t *testing.T, other *redistest.Server, client string) *testapp.Server {
 	t.Helper()
 	return testapp.Start(t, testapp.Setup{
-		Redis: any, Options: []app.Option{app.WithoutWatch()},
+		Redis: other, Options: []app.Option{app.WithoutWatch()},
 		Local: fmt.Sprintf(`redis: {clients: {limiter: {%s, timeoutMs: 1000}}}
 onions: {interceptor: {a-ratelimit:rateLimit: {enable: true, rateLimit: {mode: enforce, limit: 1000000, windowMs: 86400000}}}}
 `, client),

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -56,7 +57,7 @@ func TestMatrix(t *testing.T) {
 			l := line{fault: f, mode: m}
 			for l.runs = 1; ; l.runs++ {
 				wrong, slow := l.measure(t)
-				l.wrong = append(wrong, slow...)
+				l.wrong = slices.Concat(wrong, slow)
 				if len(wrong) > 0 || len(slow) == 0 || l.runs == tries {
 					break
 				}
@@ -67,14 +68,14 @@ func TestMatrix(t *testing.T) {
 			lines = append(lines, l)
 		}
 	}
-	print(t, os.Stdout, lines)
+	write(t, os.Stdout, lines)
 	if *out != "" {
 		file, err := os.Create(*out)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		print(t, file, lines)
+		write(t, file, lines)
 	}
 }
 
@@ -152,7 +153,8 @@ func (l *line) verdict() string {
 	return text
 }
 
-func print(t *testing.T, w io.Writer, lines []line) {
+// write writes the table.
+func write(t *testing.T, w io.Writer, lines []line) {
 	t.Helper()
 	fmt.Fprintf(w, "%s, %d processors, GOMAXPROCS %d; times in ms\n\n", runtime.Version(), runtime.NumCPU(), runtime.GOMAXPROCS(0))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

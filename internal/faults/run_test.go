@@ -166,6 +166,7 @@ func (f fault) judge(m mode, d decision) error {
 // TestFaults is the matrix without a look at the time: verdicts, events, counts, connections; goroutines are looked at when all
 // is over.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	for _, f := range all() {
 		for _, m := range modes {
 			t.Run(f.name+"/"+m.String(), func(t *testing.T) {
@@ -187,6 +188,7 @@ func TestFaults(t *testing.T) {
 // TestEveryAttemptCountsOnce makes attempts one after the other, so that each is sent: those whose reply is lost or late, or no
 // reply at all, are counted once, not twice and not never.
 func TestEveryAttemptCountsOnce(t *testing.T) {
+	t.Parallel()
 	for _, f := range all() {
 		if f.counted != once || f.verdict == mixed {
 			continue

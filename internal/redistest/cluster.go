@@ -3,6 +3,7 @@
 package redistest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -90,15 +91,22 @@ func (c *Cluster) Owner(key string) *Server {
 
 // ownerBy is the node that serves the slot of a key in the view of one node.
 func (c *Cluster) ownerBy(by *Server, key string) *Server {
-	slot := by.Do("CLUSTER", "KEYSLOT", key).(int64)
-	for _, r := range by.Do("CLUSTER", "SLOTS").([]any) {
-		entry := r.([]any)
-		if entry[0].(int64) > slot || entry[1].(int64) < slot {
+	ctx, cancel := context.WithTimeout(context.Background(), askWait)
+	defer cancel()
+	slot, err := by.Client().ClusterKeySlot(ctx, key).Result()
+	if err != nil {
+		c.t.Fatalf("redistest: the slot of %s: %v", key, err)
+	}
+	ranges, err := by.Client().ClusterSlots(ctx).Result() //nolint:staticcheck // Redis 6 has no CLUSTER SHARDS
+	if err != nil {
+		c.t.Fatalf("redistest: the slots of a cluster: %v", err)
+	}
+	for _, r := range ranges {
+		if int64(r.Start) > slot || int64(r.End) < slot || len(r.Nodes) == 0 {
 			continue
 		}
-		port := entry[2].([]any)[1].(int64)
 		for _, n := range c.Nodes() {
-			if int64(n.Port()) == port && n.Pid() != 0 {
+			if n.Addr() == r.Nodes[0].Addr && n.Pid() != 0 {
 				return n
 			}
 		}
@@ -170,7 +178,7 @@ func (c *Cluster) all(text string) bool {
 // agreed tells whether every node knows who serves what.
 func (c *Cluster) agreed() bool {
 	for _, n := range c.running() {
-		if len(n.Do("CLUSTER", "SLOTS").([]any)) != len(c.Masters) {
+		if ranges, ok := n.Do("CLUSTER", "SLOTS").([]any); !ok || len(ranges) != len(c.Masters) {
 			return false
 		}
 	}

@@ -130,7 +130,8 @@ func newRecorder(app string, enforces bool, l *ledger, policies map[string]polic
 	r.Basic = onion.Basic{ModuleName: "soak-ledger", ModuleOnions: []onion.Onion{
 		onion.SystemMiddleware("soak-ledger:before", onion.NoDefaults, build(r.before), onion.After("a-logger:httpLog"), onion.Before("a-ratelimit:aggregate")),
 		onion.SystemMiddleware("soak-ledger:behind", onion.NoDefaults, build(r.behind), onion.After("a-ratelimit:aggregate"), onion.Before("a-core:health")),
-		onion.Interceptor("soak-ledger:inside", onion.NoDefaults, build(r.inside), onion.Global(), onion.After("a-ratelimit:rateLimit"), onion.Before("a-body:bodyReq")),
+		onion.Interceptor("soak-ledger:inside", onion.NoDefaults, build(r.inside), onion.Global(),
+			onion.After("a-ratelimit:rateLimit"), onion.Before("a-body:bodyReq")),
 	}}
 	return r
 }

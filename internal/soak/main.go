@@ -18,15 +18,16 @@ func main() {
 	flag.DurationVar(&cfg.duration, "duration", 5*time.Minute, "how long to run")
 	flag.DurationVar(&cfg.killEvery, "kill-every", 20*time.Second, "how often to kill Redis")
 	flag.IntVar(&cfg.callers, "callers", 16, "how many callers make requests at once")
-	flag.Uint64Var(&cfg.seed, "seed", uint64(time.Now().UnixNano()), "of what is random; the summary tells it") //nolint:gosec // any number is good
+	flag.Uint64Var(&cfg.seed, "seed", uint64(time.Now().UnixNano()), "of what is random; the summary tells it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	os.Exit(program(ctx, cfg, os.Stdout))
+	code := program(ctx.Done(), cfg, os.Stdout)
+	stop()
+	os.Exit(code)
 }
 
 // program runs on a stage that takes the place of a test, and gives the exit code.
-func program(ctx context.Context, cfg config, w io.Writer) (code int) {
+func program(interrupted <-chan struct{}, cfg config, w io.Writer) (code int) {
 	s := &stage{w: w}
 	defer func() {
 		if p := recover(); p != nil {
@@ -38,7 +39,7 @@ func program(ctx context.Context, cfg config, w io.Writer) (code int) {
 			code = 1
 		}
 	}()
-	if wrong := run(ctx, s, cfg, w); wrong > 0 {
+	if wrong := run(s, interrupted, cfg, w); wrong > 0 {
 		return 1
 	}
 	return 0

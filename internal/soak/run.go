@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -54,6 +53,7 @@ type soak struct {
 	urls   []string
 	client *http.Client
 
+	over     <-chan struct{} // closed when the time is over
 	requests atomic.Int64
 	faults   map[string]int
 	slowest  time.Duration // from the return of Redis after a kill to the first admission
@@ -66,8 +66,8 @@ type sample struct {
 	goroutines int
 }
 
-// run makes a run, prints the summary and tells how much did not hold.
-func run(ctx context.Context, t testing.TB, cfg config, w io.Writer) (wrong int) {
+// run makes a run, until its time is over or it is interrupted, prints the summary and tells how much did not hold.
+func run(t testing.TB, interrupted <-chan struct{}, cfg config, w io.Writer) (wrong int) {
 	t.Helper()
 	s := &soak{t: t, cfg: cfg, ledger: newLedger(), redis: redistest.Start(t), faults: map[string]int{}}
 	s.proxy = redistest.NewProxy(t, s.redis.Addr())
@@ -85,14 +85,21 @@ func run(ctx context.Context, t testing.TB, cfg config, w io.Writer) (wrong int)
 		s.urls = append(s.urls, server.URL)
 	}
 
-	ctx, stop := context.WithTimeout(ctx, cfg.duration)
-	defer stop()
+	over := make(chan struct{})
+	s.over = over
+	go func() {
+		defer close(over)
+		select {
+		case <-interrupted:
+		case <-time.After(cfg.duration):
+		}
+	}()
 	began := time.Now()
 	var callers sync.WaitGroup
 	for n := range cfg.callers {
-		callers.Go(func() { s.call(ctx, rand.New(rand.NewPCG(cfg.seed, uint64(n)))) }) //nolint:gosec // chance, no secret
+		callers.Go(func() { s.call(rand.New(rand.NewPCG(cfg.seed, uint64(n)))) }) //nolint:gosec // chance, no secret
 	}
-	s.direct(ctx, rand.New(rand.NewPCG(cfg.seed, 1<<32))) //nolint:gosec // chance, no secret
+	s.direct(rand.New(rand.NewPCG(cfg.seed, 1<<32))) //nolint:gosec // chance, no secret
 	callers.Wait()
 	s.judgeMemory()
 	s.summary(w, time.Since(began))
@@ -102,20 +109,20 @@ func run(ctx context.Context, t testing.TB, cfg config, w io.Writer) (wrong int)
 }
 
 // direct brings faults about, one after the other, until the time is over, and looks at the process in between.
-func (s *soak) direct(ctx context.Context, random *rand.Rand) {
+func (s *soak) direct(random *rand.Rand) {
 	nextKill := time.Now().Add(s.cfg.killEvery)
-	for ctx.Err() == nil {
+	for !s.isOver() {
 		if time.Now().After(nextKill) {
 			nextKill = nextKill.Add(s.cfg.killEvery)
-			s.kill(ctx, random)
+			s.kill(random)
 			continue
 		}
 		names := slices.Sorted(maps.Keys(faults))
 		name := names[random.IntN(len(names))]
 		s.faults[name]++
-		faults[name](s, func(most time.Duration) { sleep(ctx, time.Duration(random.Int64N(int64(most)))) })
+		faults[name](s, func(most time.Duration) { s.sleep(time.Duration(random.Int64N(int64(most)))) })
 		s.proxy.Set(redistest.Forward())
-		sleep(ctx, time.Duration(random.Int64N(int64(time.Second))))
+		s.sleep(time.Duration(random.Int64N(int64(time.Second))))
 		s.look()
 	}
 }
@@ -157,11 +164,11 @@ var faults = map[string]func(s *soak, hold func(most time.Duration)){
 }
 
 // kill kills Redis, starts it again after a while, and takes the time until something is admitted again.
-func (s *soak) kill(ctx context.Context, random *rand.Rand) {
+func (s *soak) kill(random *rand.Rand) {
 	s.faults["killed"]++
 	s.ledger.killed()
 	s.redis.Kill()
-	sleep(ctx, time.Duration(random.Int64N(int64(2*time.Second))))
+	s.sleep(time.Duration(random.Int64N(int64(2 * time.Second))))
 	s.redis.Restart()
 	back := time.Now()
 	select { // what was admitted before
@@ -172,10 +179,8 @@ func (s *soak) kill(ctx context.Context, random *rand.Rand) {
 	case <-s.ledger.admitted:
 		s.slowest = max(s.slowest, time.Since(back))
 	case <-time.After(10 * time.Second):
-		if ctx.Err() == nil {
-			s.ledger.fail("nothing was admitted within 10 s of the return of Redis")
-		}
-	case <-ctx.Done():
+		s.ledger.fail("nothing was admitted within 10 s of the return of Redis")
+	case <-s.over:
 	}
 }
 
@@ -252,11 +257,21 @@ func list[K int | string](counts map[K]int) string {
 	return text
 }
 
-func sleep(ctx context.Context, d time.Duration) {
+func (s *soak) isOver() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// sleep sleeps, but not beyond the end of the run.
+func (s *soak) sleep(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-ctx.Done():
+	case <-s.over:
 	case <-timer.C:
 	}
 }

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestSoak is a short run.
 func TestSoak(t *testing.T) {
 	var out bytes.Buffer
-	if wrong := run(t.Context(), t, config{duration: 8 * time.Second, killEvery: 3 * time.Second, callers: 8, seed: 1}, &out); wrong > 0 {
+	if wrong := run(t, t.Context().Done(), config{duration: 8 * time.Second, killEvery: 3 * time.Second, callers: 8, seed: 1}, &out); wrong > 0 {
 		t.Errorf("%d did not hold", wrong)
 	}
 	t.Log(out.String())

@@ -57,12 +57,12 @@ func pick(random *rand.Rand) kind {
 }
 
 // call makes requests until the time is over.
-func (s *soak) call(ctx context.Context, random *rand.Rand) {
-	for ctx.Err() == nil {
+func (s *soak) call(random *rand.Rand) {
+	for !s.isOver() {
 		k := pick(random)
 		impatient := random.IntN(100) == 0
 		s.request(k, s.urls[random.IntN(len(s.urls))], random.IntN(40), impatient)
-		sleep(ctx, time.Duration(random.Int64N(int64(4*time.Millisecond))))
+		s.sleep(time.Duration(random.Int64N(int64(4 * time.Millisecond))))
 	}
 }
 

@@ -19,7 +19,9 @@ import (
 func addressOf(t *testing.T, s *Server, lines ...string) string {
 	t.Helper()
 	res := s.raw(t, "GET /api/test/vona/probe/address HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+strings.Join(append(lines, ""), "\r\n")+"\r\n")
-	var body struct{ Data string }
+	var body struct {
+		Data string `json:"data"`
+	}
 	if err := json.Unmarshal([]byte(res.body), &body); err != nil || res.status != http.StatusOK {
 		t.Errorf("%q: %d %s", lines, res.status, res.body)
 	}
@@ -233,7 +235,7 @@ func heapInUse() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // less than 2^63
+	return int64(m.HeapAlloc)
 }
 
 // TestSeparatorsInIdentities: identities that look alike when put together have budgets of their own.

@@ -21,7 +21,7 @@ type beat struct {
 
 // trace is traffic of some clients over some seconds, the same every time.
 func trace() []beat {
-	random := rand.New(rand.NewPCG(5, 11)) //nolint:gosec // the same every time
+	random := rand.New(rand.NewPCG(5, 11))
 	var all []beat
 	for second := range 12 {
 		for range 5 + random.IntN(25) {
