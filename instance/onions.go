@@ -54,7 +54,9 @@ func buildAdmit(onion.NoOptions, onion.Env) (onion.Wrap, error) {
 
 func admit(ctx context.Context, c *onion.Call) error {
 	if c.NoInstance {
-		return onion.NewError(http.StatusUnauthorized, errors.New(`the instance name "null" means none, and no one is known outside an instance`))
+		e := onion.NewError(http.StatusUnauthorized, errors.New(`the instance name "null" means none, and no one is known outside an instance`))
+		e.Header = http.Header{"Www-Authenticate": {"Bearer"}} // as every 401 has (RFC 9110, 15.5.2)
+		return e
 	}
 	inst := Of(c)
 	if inst == nil {

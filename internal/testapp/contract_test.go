@@ -102,7 +102,7 @@ func rows(t *testing.T) []row {
 		{point: "C7 no body parsing for GET", method: "GET", path: api + "hello", header: []string{isJSON}, body: `{"name":`, status: 200, want: `~"hello"`},
 
 		{point: "C8 disabled instance", path: api + "hello", header: []string{"x-vona-instance-name: closed"}, status: 423, want: `{"code":423,"message":"Locked"}`},
-		{point: "C8 null instance", path: api + "hello", header: []string{"x-vona-instance-name: null"}, status: 401, want: `{"code":401,"message":"Unauthorized"}`},
+		{point: "C8 null instance", path: api + "hello", header: []string{"x-vona-instance-name: null"}, status: 401, want: `{"code":401,"message":"Unauthorized"}`, headers: []string{"WWW-Authenticate: Bearer"}},
 		{point: "C8 health of an unknown instance", path: "/health/live", header: []string{"x-vona-instance-name: unknown"}, status: 200, want: `~ok`},
 
 		{point: "C9 panic", path: api + "panic", status: 500, want: `{"code":500,"message":"Internal Server Error"}`, dev: `~"code":500`, not: "secret"},
