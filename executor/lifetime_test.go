@@ -25,7 +25,7 @@ func TestCallOutlivesItsRequest(t *testing.T) {
 	type kept struct {
 		id   string
 		call *onion.Call
-		ctx  context.Context //nolint:containedctx // this is about contexts that are kept
+		ctx  context.Context
 	}
 	const requests, workers = 400, 4
 	var inHand sync.Map                   // by id, while a request is served

@@ -24,7 +24,7 @@ func (l *literals) find(text string) *node {
 		return nil
 	}
 	mask := len(l.slots) - 1
-	for i := int(hashOf(text) >> l.shift); l.slots[i].node != nil; i = (i + 1) & mask {
+	for i := int(hashOf(text) >> l.shift); l.slots[i].node != nil; i = (i + 1) & mask { //nolint:gosec // the shift leaves an index
 		if l.slots[i].text == text {
 			return l.slots[i].node
 		}

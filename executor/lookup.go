@@ -73,10 +73,7 @@ func (s *search) walk(n *node, path string, more bool) *endpoint {
 		}
 		return s.takeRest(n, "")
 	}
-	text, rest, more := path, "", false
-	if end := strings.IndexByte(path, '/'); end >= 0 {
-		text, rest, more = path[:end], path[end+1:], true
-	}
+	text, rest, more := strings.Cut(path, "/")
 	if s.escaped && strings.IndexByte(text, '%') >= 0 {
 		text, _ = unescape(text) // find decoded it all
 	}
