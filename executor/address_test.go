@@ -202,12 +202,11 @@ func FuzzPlainIPv4(f *testing.F) {
 		if !ok {
 			return
 		}
-		host := text
-		if i := strings.IndexByte(text, ':'); i >= 0 {
-			if _, err := strconv.ParseUint(text[i+1:], 10, 16); err != nil {
+		host, port, hasPort := strings.Cut(text, ":")
+		if hasPort {
+			if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 				t.Errorf("%q: took a bad port", text)
 			}
-			host = text[:i]
 		}
 		if want, err := netip.ParseAddr(host); err != nil || want != got {
 			t.Errorf("%q: got %v, netip says %v, %v", text, got, want, err)
