@@ -196,7 +196,7 @@ func TestEveryAttemptCountsOnce(t *testing.T) {
 		for _, m := range modes {
 			t.Run(f.name+"/"+m.String(), func(t *testing.T) {
 				t.Parallel()
-				p := plan{settings: settings{timeout: 300 * time.Millisecond, pool: 8, limit: 1_000_000}, callers: 1, each: 5}
+				p := plan{settings: settings{timeout: time.Second, pool: 8, limit: 1_000_000}, callers: 1, each: 4}
 				if f.class != "timeout" {
 					p.timeout = 20 * time.Second
 				}

@@ -22,12 +22,12 @@ type Cluster struct {
 }
 
 // StartCluster starts a Redis Cluster for the test and returns when all nodes know each other and all slots are served. A
-// master that is away is found out after 500 ms, and a replica of it takes its place about a second later. The cluster ends in
+// master that is away is found out after 1.5 s, and a replica of it takes its place about a second later. The cluster ends in
 // t.Cleanup.
 func StartCluster(t testing.TB, masters, replicas int, opts ...Option) *Cluster {
 	t.Helper()
 	opts = append([]Option{Args(
-		"--cluster-enabled", "yes", "--cluster-node-timeout", "500", "--cluster-require-full-coverage", "no",
+		"--cluster-enabled", "yes", "--cluster-node-timeout", "1500", "--cluster-require-full-coverage", "no",
 		"--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
 	)}, opts...)
 	c := &Cluster{t: t}

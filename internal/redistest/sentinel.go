@@ -25,7 +25,7 @@ type Sentinel struct {
 }
 
 // StartSentinel starts a master, a replica and so many sentinels for the test, and returns when the sentinels know both. A
-// majority of them makes the replica the master when the master has been away for 500 ms. All end in t.Cleanup.
+// majority of them makes the replica the master when the master has been away for 1.5 s. All end in t.Cleanup.
 func StartSentinel(t testing.TB, name string, watchers int, opts ...Option) *Sentinel {
 	t.Helper()
 	opts = append([]Option{Args("--repl-diskless-sync-delay", "0")}, opts...)
@@ -64,12 +64,19 @@ func (s *Sentinel) AwaitMaster(server *Server) {
 	s.t.Helper()
 	s.await("another master", func() bool {
 		for _, w := range s.Watchers {
-			if fmt.Sprint(w.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", s.Name)) != fmt.Sprintf("[127.0.0.1 %d]", server.Port()) {
+			if s.namedBy(w) != server.Addr() {
 				return false
 			}
 		}
 		return strings.HasPrefix(fmt.Sprint(server.Do("ROLE")), "[master")
 	})
+}
+
+// Named is the address of the master as the first sentinel names it now.
+func (s *Sentinel) Named() string { return s.namedBy(s.Watchers[0]) }
+
+func (s *Sentinel) namedBy(w *Server) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(w.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", s.Name)), "[]"), " ", ":")
 }
 
 func (s *Sentinel) await(what string, is func() bool) {
@@ -86,7 +93,7 @@ func (s *Sentinel) await(what string, is func() bool) {
 func watching(name string, port, quorum int) Option {
 	return func(s *Server) {
 		s.sentinel = fmt.Sprintf(`sentinel monitor %s 127.0.0.1 %d %d
-sentinel down-after-milliseconds %s 500
+sentinel down-after-milliseconds %s 1500
 sentinel failover-timeout %s 5000
 `, name, port, quorum, name, name)
 	}
