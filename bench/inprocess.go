@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -33,7 +34,7 @@ type call struct {
 }
 
 func newCall(h http.Handler, method, url, body string) *call {
-	c := &call{handler: h, request: httptest.NewRequest(method, url, http.NoBody), sink: sink{header: http.Header{}}}
+	c := &call{handler: h, request: httptest.NewRequestWithContext(context.Background(), method, url, http.NoBody), sink: sink{header: http.Header{}}}
 	if body != "" {
 		c.body = bytes.NewReader([]byte(body))
 		c.closer = io.NopCloser(c.body)

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"testing"
@@ -201,14 +202,20 @@ func limitedGin(tb testing.TB, addr string) http.Handler {
 
 // limitedChi is chi with httprate; a nil counter is httprate's own, in memory.
 func limitedChi(counter httprate.LimitCounter) http.Handler {
-	options := []httprate.Option{httprate.WithKeyFuncs(httprate.KeyByIP)}
+	var options []httprate.Option
 	if counter != nil {
 		options = append(options, httprate.WithLimitCounter(counter))
 	}
 	r := chi.NewRouter()
-	r.Use(httprate.Limit(1<<31-1, windowMs*time.Millisecond, options...))
+	r.Use(httprate.LimitBy(1<<31-1, windowMs*time.Millisecond, byPeer, options...))
 	r.Mount("/", chiJob())
 	return r
+}
+
+// byPeer keys by the address of the connection, as all of these limiters do here.
+func byPeer(r *http.Request) (string, error) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return host, err
 }
 
 // rateCounter is a counter of httprate's on Redis, written here because the

@@ -47,7 +47,7 @@ func serveFiber(tb testing.TB, name string, a *fiber.App) *site {
 
 func listen(tb testing.TB) net.Listener {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func connect(tb testing.TB, name, addr string) *site {
 	s := &site{name: name}
 	request := "GET " + urlView + " HTTP/1.1\r\nHost: " + addr + "\r\nAccept: application/json\r\nUser-Agent: bench\r\n\r\n"
 	for range connections {
-		conn, err := net.Dial("tcp", addr)
+		conn, err := (&net.Dialer{}).DialContext(tb.Context(), "tcp", addr)
 		if err != nil {
 			tb.Fatal(err)
 		}

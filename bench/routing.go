@@ -60,7 +60,7 @@ func (e endpoint) pattern(id string) string {
 func requests(list []endpoint) []*http.Request {
 	all := make([]*http.Request, len(list))
 	for i, e := range list {
-		all[i] = httptest.NewRequest(e.method, e.path(), http.NoBody)
+		all[i] = httptest.NewRequestWithContext(context.Background(), e.method, e.path(), http.NoBody)
 	}
 	return all
 }
@@ -81,7 +81,7 @@ func ownAsked(tb testing.TB, name string, all, list []endpoint, steps int) conte
 	for i, e := range list {
 		calls[i] = &onion.Call{Method: e.method, Path: e.path(), Params: make(onion.Params, 0, 2)}
 		instance.Attach(calls[i], inst)
-		contexts[i] = onion.WithCall(context.Background(), calls[i])
+		contexts[i] = onion.WithCall(tb.Context(), calls[i])
 	}
 	i := 0
 	return contestant{name, func(n int) {

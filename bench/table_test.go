@@ -43,7 +43,7 @@ func TestTable(t *testing.T) {
 		"How it is measured, and what the rows mean, stands in [docs/performance.md](../docs/performance.md).\n\n%s", p.rounds, r)
 	_, _ = os.Stdout.WriteString("\n" + text + "\n")
 	if !*short {
-		if err := os.WriteFile("RESULTS.md", []byte(text), 0o644); err != nil { //nolint:gosec // it is public
+		if err := os.WriteFile("RESULTS.md", []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -124,9 +125,7 @@ func tunedAnswer(w http.ResponseWriter, s *student) {
 	}
 	body := b.Bytes()[:b.Len()-1]
 	h := w.Header()
-	for key, values := range tunedHeader {
-		h[key] = values
-	}
+	maps.Copy(h, tunedHeader)
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	_, _ = w.Write(body) // the client is gone
 }
