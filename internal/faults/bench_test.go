@@ -310,6 +310,14 @@ func (b *bench) goroutines() int {
 	return least
 }
 
+// connections counts those of the application. The proxy hears of one that was closed a moment later, and is given time to.
+func (b *bench) connections(pool int) int {
+	for deadline := time.Now().Add(2 * time.Second); b.proxy.Open() > pool && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	return b.proxy.Open()
+}
+
 // quantile is the value that the part q of the durations do not exceed.
 func quantile(all []time.Duration, q float64) time.Duration {
 	if len(all) == 0 {

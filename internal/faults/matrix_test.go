@@ -29,7 +29,7 @@ const (
 
 // tries is how often a run is made that misses a promise about time: a machine that does something else for a moment misses it
 // too. The last one counts, and the table tells how many there were.
-const tries = 3
+const tries = 5
 
 // line is a line of the table.
 type line struct {
@@ -110,7 +110,7 @@ func (l *line) measure(t *testing.T) (wrong, slow []string) {
 	}
 	for _, d := range append(l.tried, l.guarded.under...) {
 		if d.stalled(l.fault, p) {
-			slow = append(slow, fmt.Sprintf("an attempt took %v, and this fault takes no time", d.took))
+			slow = append(slow, fmt.Sprintf("an attempt took %v, which this fault does not explain", d.took))
 			break
 		}
 	}

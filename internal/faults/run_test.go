@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -68,7 +69,7 @@ func run(t testing.TB, f fault, m mode, p plan) (*bench, outcome) {
 		o.after = append(o.after, b.one())
 	}
 	o.late = b.heard.count() - counted - sent(o.after)
-	o.open = b.proxy.Open()
+	o.open = b.connections(p.pool)
 	if p.leaks {
 		o.goroutines = b.goroutines() - before
 	}
@@ -130,16 +131,20 @@ func judge(f fault, m mode, p plan, o outcome) []string {
 	case f.counted != later && o.late > 0, o.late > n:
 		fail("%d increments came late, for %d attempts", o.late, n)
 	}
-	if o.open > max(p.pool, 1) {
-		fail("%d connections, for a pool of %d", o.open, p.pool)
+	if pool := cmp.Or(f.pool, p.pool); o.open > pool {
+		fail("%d connections, for a pool of %d", o.open, pool)
 	}
 	return wrong
 }
 
-// stalled tells a decision that took up the whole timeout under a fault that takes none: that the machine did something else
-// meanwhile says nothing of the verdict. What it says of the time is judged with the time.
+// stalled tells a decision whose verdict says that the machine did something else meanwhile, and nothing of the limiter: it took
+// up the whole timeout under a fault that takes no time, or it waited beyond the timeout and so for the reply that came too late.
+// What that says of the time is judged with the time.
 func (d decision) stalled(f fault, p plan) bool {
-	return f.class != "timeout" && d.class == "timeout" && d.took >= p.timeout
+	if f.class == "timeout" {
+		return len(d.events) == 0 && d.took > p.timeout*5/4
+	}
+	return d.class == "timeout" && d.took >= p.timeout
 }
 
 // judge looks at one decision made while the fault was there.
@@ -156,7 +161,7 @@ func (f fault) judge(m mode, d decision) error {
 	case d.status != want.status(m):
 		return fmt.Errorf("status %d, want %d; events %v, class %q", d.status, want.status(m), d.events, d.class)
 	case event == "" && len(d.events) > 0, event != "" && !slices.Equal(d.events, []string{event}):
-		return fmt.Errorf("events %q, want %q once", d.events, event)
+		return fmt.Errorf("events %q, want %q once; it took %v", d.events, event, d.took)
 	case want.verdict == fails && d.class != f.class && (f.private || !d.open()):
 		return fmt.Errorf("class %q, want %q", d.class, f.class)
 	}
