@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -41,8 +42,19 @@ func buildValid(_ onion.NoOptions, env onion.Env) (onion.PipeFunc, error) {
 	if err != nil {
 		return nil, err
 	}
+	var own sync.Map // type of an input to validator.FilterFunc, nil if nothing is left out
 	return func(ctx context.Context, _ *onion.Call, _ onion.Arg, value any) (any, error) {
-		err := v.StructCtx(ctx, value)
+		t := reflect.TypeOf(value)
+		skip, ok := own.Load(t)
+		if !ok {
+			skip, _ = own.LoadOrStore(t, skipOwn(t))
+		}
+		var err error
+		if filter, _ := skip.(validator.FilterFunc); filter != nil {
+			err = v.StructFilteredCtx(ctx, value, filter)
+		} else {
+			err = v.StructCtx(ctx, value)
+		}
 		if err == nil {
 			return value, nil
 		}
@@ -61,6 +73,36 @@ func buildValid(_ onion.NoOptions, env onion.Env) (onion.PipeFunc, error) {
 		}
 		return nil, onion.ValidationError(fields)
 	}, nil
+}
+
+// skipOwn leaves out the arguments that are the server's own, as the request and
+// the call: no client filled them in, and the validator would walk through, and
+// copy, all that hangs on them, which other goroutines are using.
+func skipOwn(t reflect.Type) validator.FilterFunc {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	names := map[string]bool{}
+	if t.Kind() == reflect.Struct {
+		ownArguments(t, t.Name()+".", names)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return func(path []byte) bool { return names[string(path)] }
+}
+
+func ownArguments(t reflect.Type, prefix string, names map[string]bool) {
+	for f := range t.Fields() {
+		for _, source := range []onion.Source{onion.SourceRequest, onion.SourceUser, onion.SourceIP} {
+			if _, ok := f.Tag.Lookup(string(source)); ok {
+				names[prefix+f.Name] = true
+			}
+		}
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			ownArguments(f.Type, prefix+f.Name+".", names)
+		}
+	}
 }
 
 // checkRules refuses an action whose input has a rule that the validator does not

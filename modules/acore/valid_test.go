@@ -224,3 +224,40 @@ func TestValidRefusesUnknownRulesAtStart(t *testing.T) {
 		}
 	}
 }
+
+// watched is a struct as a server's own argument: whoever validates it trips.
+type watched struct {
+	Name string `json:"name" validate:"trip"`
+}
+
+type ownInput struct {
+	ownBase
+
+	Call *watched `request:""`
+	Name string   `field:"name" validate:"required"`
+}
+
+type ownBase struct {
+	User *watched `user:""`
+}
+
+// What no client filled in is not walked through: it is in use elsewhere.
+func TestValidLeavesTheServersOwnAlone(t *testing.T) {
+	a := newApp(t)
+	a.routes = []onion.Route{noop()}
+	a.mustBuild()
+	v, err := onion.Service[*validator.Validate](a.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.RegisterValidation("trip", func(validator.FieldLevel) bool { t.Error("walked into"); return true }); err != nil {
+		t.Fatal(err)
+	}
+	in := &ownInput{ownBase: ownBase{User: &watched{Name: "u"}}, Call: &watched{Name: "c"}}
+	for range 2 {
+		_, err = a.steps.InputPipes[0](t.Context(), &onion.Call{}, onion.Arg{}, in)
+		if e := onion.AsError(err); err == nil || len(e.Errors) != 1 || e.Errors[0].Code != "required" {
+			t.Errorf("got %v", err)
+		}
+	}
+}
