@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +36,7 @@ func (o *output) String() string {
 func serve(t *testing.T) (base string, log *output) {
 	t.Helper()
 	p := program()
+	p.Dirs = []string{patient(t)}
 	out, log := &output{}, &output{}
 	p.Stdout, p.Stderr, p.Environ = out, log, []string{"SERVER_LISTEN_PORT=0"}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -54,6 +57,21 @@ func serve(t *testing.T) (base string, log *output) {
 			t.Fatalf("it does not listen\n%s\n%s", out, log)
 		}
 	}
+}
+
+// patient is the example's configuration with a limiter that waits as long as a
+// busy machine needs: these tests count, and are not about time.
+func patient(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "config"), os.DirFS("config")); err != nil {
+		t.Fatal(err)
+	}
+	local := "redis: {clients: {limiter: {timeoutMs: 20000}}}"
+	if err := os.WriteFile(filepath.Join(dir, "config", "config.local.yaml"), []byte(local), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func call(t *testing.T, method, url, body string, header ...string) (*http.Response, string) {
