@@ -58,6 +58,7 @@ var actions = []string{"hello", "nothing", "list", "map", "address"}
 // TestClusterMovesAndForgets moves slots and flushes scripts while requests are counted: no request fails, and each is counted
 // once.
 func TestClusterMovesAndForgets(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0)
 	s := clustered(t, c.Masters[0], "nodes: ["+strings.Join(c.Addrs()[:1], ", ")+"]") // the others are learnt
 	want := int64(0)
@@ -99,6 +100,7 @@ func TestClusterMovesAndForgets(t *testing.T) {
 // TestClusterFailover kills a master: what the others count goes on undisturbed, the rest is refused at once until the replica
 // is master, and then counted from what the replica knew.
 func TestClusterFailover(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t, 3, 3)
 	s := clustered(t, c.Masters[0], "nodes: ["+strings.Join(c.Addrs(), ", ")+"]")
 	for range 5 {
@@ -190,6 +192,7 @@ func inStep(t *testing.T, replicas []*redistest.Server) {
 
 // TestSentinelFailover is the same with sentinels.
 func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
 	w := redistest.StartSentinel(t, "main", 3)
 	s := clustered(t, w.Master, fmt.Sprintf("sentinels: [%s], name: %s", strings.Join(w.Addrs(), ", "), w.Name))
 	for range 5 {
@@ -237,6 +240,7 @@ func TestSentinelFailover(t *testing.T) {
 // TestFailoverLosesWhatWasNotReplicated shows what docs/reliability.md says of a failover: attempts that the replica had not
 // heard of are forgotten, so at most as many more are admitted; nothing else is.
 func TestFailoverLosesWhatWasNotReplicated(t *testing.T) {
+	t.Parallel()
 	w := redistest.StartSentinel(t, "main", 1)
 	s := clustered(t, w.Master, fmt.Sprintf("sentinels: [%s], name: %s", strings.Join(w.Addrs(), ", "), w.Name))
 	ask(t, s, "hello")

@@ -11,7 +11,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", "8")
+		_ = flag.Set("test.parallel", "12")
 	}
 	goleak.VerifyTestMain(m)
 }
