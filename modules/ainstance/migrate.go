@@ -30,16 +30,15 @@ const lockID = 0x766f6e61676f01
 // schema sees to it, once in this process, that the tables are there. The database may be away when the process starts, so
 // whoever needs the tables asks.
 type schema struct {
-	db       *sql.DB
-	client   string
-	filename string // SQLite's
+	db     *sql.DB
+	config ClientConfig
 
 	done atomic.Bool
 	turn chan struct{} // lets one caller at a time work
 }
 
 func newSchema(db *sql.DB, c ClientConfig) *schema {
-	return &schema{db: db, client: c.Client, filename: c.Connection.Filename, turn: make(chan struct{}, 1)}
+	return &schema{db: db, config: c, turn: make(chan struct{}, 1)}
 }
 
 // ensure makes or changes the tables unless that has been done.
@@ -63,78 +62,79 @@ func (s *schema) ensure(ctx context.Context) error {
 	return nil
 }
 
-// migrate is safe in any number of processes at once: they take turns by a lock that ends with the process that holds it.
-func (s *schema) migrate(ctx context.Context) error {
+// migrate is safe in any number of processes at once: they take turns. The locks that goose knows come too late, as it makes its
+// own table before it takes one.
+func (s *schema) migrate(ctx context.Context) (failed error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return fmt.Errorf("take turns with other processes: %w", err)
+	}
+	defer func() { failed = errors.Join(failed, unlock()) }()
 	dir, dialect := "migrations/postgres", goose.DialectPostgres
-	locked := goose.WithSessionLocker(advisoryLock{})
-	if s.client == SQLite {
-		if err := os.MkdirAll(filepath.Dir(s.filename), 0o750); err != nil {
-			return err
-		}
-		dir, dialect, locked = "migrations/sqlite", goose.DialectSQLite3, goose.WithLocker(&fileLock{filename: s.filename})
+	if s.config.Client == SQLite {
+		dir, dialect = "migrations/sqlite", goose.DialectSQLite3
 	}
 	files, err := fs.Sub(migrations, dir)
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(dialect, s.db, files, locked,
-		goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(dialect, s.db, files, goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return err
 	}
-	_, err = provider.Up(ctx) // HasPending would not take the lock, and makes a table all the same
+	_, err = provider.Up(ctx)
 	return err
 }
 
-// advisoryLock is a lock of PostgreSQL that belongs to a session.
-type advisoryLock struct{}
-
-// SessionLock waits for the lock.
-func (advisoryLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", int64(lockID))
-	return err
-}
-
-// SessionUnlock gives the lock back.
-func (advisoryLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", int64(lockID))
-	return err
-}
-
-// fileLock is the write lock of an empty database beside the one that is changed: SQLite has no lock that outlasts a
-// transaction, and the operating system takes this one from a process that dies.
-type fileLock struct {
-	filename string
-	db       *sql.DB
-	tx       *sql.Tx
-}
-
-// Lock waits for the lock.
-func (l *fileLock) Lock(ctx context.Context, _ *sql.DB) error {
-	db, err := openSQLite(l.filename + "-migrate")
-	if err != nil {
-		return err
+// lock waits until no other process changes the schema, and keeps them from it until unlock is called or this process ends. It
+// is held by a transaction on a connection of its own: in PostgreSQL an advisory lock; SQLite has none, so there it is the write
+// lock of an empty database beside the one that is changed.
+func (s *schema) lock(ctx context.Context) (unlock func() error, err error) {
+	var db *sql.DB
+	if s.config.Client == SQLite {
+		filename := s.config.Connection.Filename
+		if err := os.MkdirAll(filepath.Dir(filename), 0o750); err != nil {
+			return nil, err
+		}
+		db, err = openSQLite(filename + "-migrate")
+	} else {
+		db, err = openPostgres(s.config)
 	}
+	if err != nil {
+		return nil, err
+	}
+	tx, err := s.hold(ctx, db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return func() error { return errors.Join(ignoreDone(tx.Rollback()), db.Close()) }, nil
+}
+
+func (s *schema) hold(ctx context.Context, db *sql.DB) (*sql.Tx, error) {
 	for {
 		tx, err := db.BeginTx(ctx, nil)
-		if err == nil {
-			l.db, l.tx = db, tx
-			return nil
+		if err == nil && s.config.Client != SQLite {
+			if _, err = tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(lockID)); err != nil {
+				return nil, errors.Join(err, ignoreDone(tx.Rollback()))
+			}
 		}
-		if !isBusy(err) {
-			return errors.Join(err, db.Close())
+		if err == nil || !isBusy(err) {
+			return tx, err
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), db.Close())
+			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// Unlock gives the lock back.
-func (l *fileLock) Unlock(context.Context, *sql.DB) error {
-	return errors.Join(l.tx.Rollback(), l.db.Close())
+// ignoreDone leaves out the error of a transaction that its context has ended already.
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
 }
 
 // isBusy tells that another connection holds a lock.

@@ -43,6 +43,35 @@ func TestMigrateAtOnce(t *testing.T) {
 	}
 }
 
+// Nothing of the schema is touched, not even goose's own table, while another process has its turn.
+func TestMigrateWaitsForItsTurn(t *testing.T) {
+	for _, b := range backends(t) {
+		t.Run(b.name, func(t *testing.T) {
+			cfg := b.fresh(t)
+			other := connect(t, cfg)
+			unlock, err := other.schema.lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Clients.Default.TimeoutMs = 200
+			s := connect(t, cfg)
+			if err := s.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "timeoutMs") {
+				t.Errorf("Prepare while another has its turn: %v", err)
+			}
+			var n int
+			if err := other.db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+versionTable).Scan(&n); err == nil {
+				t.Error("the table of versions was made all the same")
+			}
+			if err := unlock(); err != nil {
+				t.Errorf("unlock: %v", err)
+			}
+			if err := other.Prepare(t.Context()); err != nil {
+				t.Errorf("Prepare afterwards: %v", err)
+			}
+		})
+	}
+}
+
 // The first tenant's id is 2: 1 is the default instance's.
 func TestFirstIDs(t *testing.T) {
 	for _, b := range backends(t) {
