@@ -46,8 +46,6 @@ func newCrowd(waiters int, hot bool, redis *redistest.Server) *crowd {
 // run asks for the length of a slice.
 func (c *crowd) run(tb testing.TB, slice time.Duration, decide decider) outcome {
 	tb.Helper()
-	ctx, cancel := context.WithCancel(context.Background()) // like a request's, it can end
-	defer cancel()
 	times := make([][]time.Duration, c.waiters)
 	for i := range times {
 		times[i] = make([]time.Duration, 0, 1<<14)
@@ -58,6 +56,8 @@ func (c *crowd) run(tb testing.TB, slice time.Duration, decide decider) outcome 
 	var wg sync.WaitGroup
 	for w := range c.waiters {
 		wg.Go(func() {
+			ctx, cancel := context.WithCancel(context.Background()) // like a request's: its own, and it can end
+			defer cancel()
 			for i := w; ; i += c.waiters {
 				start := time.Now()
 				if start.Sub(began) > slice {

@@ -14,10 +14,13 @@ import (
 const (
 	// maxBatch bounds the attempts of one round trip.
 	maxBatch = 512
-	// maxFlights bounds the round trips of a lane that are under way at once. One
-	// is enough, and best, while it is answered: the longer it takes, the more
-	// attempts the next one carries.
+	// maxFlights bounds the round trips of a lane that are under way at once.
 	maxFlights = 4
+	// company is how many commands have to wait, for each round trip that is under
+	// way, before another one starts beside them. Redis then works on one while we
+	// write and read another. With fewer it is better to wait: the longer a round
+	// trip takes, the more attempts the next one carries.
+	company = 32
 	// patience is the part of the timeout after which a round trip is no longer
 	// waited for before another one starts, so that a connection that is stuck
 	// does not take along all who come after it.
@@ -44,6 +47,7 @@ type lane struct {
 
 	mu      sync.Mutex
 	queue   []*attempt // empty unless there are flights
+	singles int        // of the queue: those that take a command of their own
 	flights int
 	latest  time.Time // when the latest flight began
 	flyers  sync.WaitGroup
@@ -66,7 +70,10 @@ func (l *lane) incr(ctx context.Context, key string, windowMs int64, s *script) 
 		return a.result()
 	}
 	l.queue = append(l.queue, a)
-	if l.flights < maxFlights && now.Sub(l.latest) > l.timeout/patience {
+	if s == single {
+		l.singles++
+	}
+	if l.flights < maxFlights && (l.singles >= company*l.flights || now.Sub(l.latest) > l.timeout/patience) {
 		l.flights++
 		l.depart() //nolint:contextcheck // a flight for many ends with none of them
 	}
@@ -131,6 +138,11 @@ func (l *lane) board(f *flight) bool {
 	left := copy(l.queue, l.queue[n:])
 	clear(l.queue[left:])
 	l.queue = l.queue[:left]
+	for _, a := range f.all {
+		if a.script == single {
+			l.singles--
+		}
+	}
 	return true
 }
 
@@ -164,7 +176,7 @@ func (l *lane) stop() {
 	l.mu.Lock()
 	l.stopped.Store(true)
 	queue := l.queue
-	l.queue = nil
+	l.queue, l.singles = nil, 0
 	l.mu.Unlock()
 	for _, a := range queue {
 		a.err = errStopped

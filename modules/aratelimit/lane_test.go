@@ -121,8 +121,8 @@ func TestLaneShares(t *testing.T) {
 	s := redistest.Start(t)
 	c, p := held(t, s.Addr(), longMs)
 	first := under(t, c, p, "a")
-	rest := attemptAsync(t.Context(), c, append(same("a", 50), same("b", 50)...)...)
-	queued(t, c, 100)
+	rest := attemptAsync(t.Context(), c, append(same("a", 15), same("b", 15)...)...)
+	queued(t, c, 30)
 	s.ResetCalls()
 	p.gate <- struct{}{}
 	p.gate <- struct{}{}
@@ -130,23 +130,77 @@ func TestLaneShares(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	seen := map[int64]int{}
-	for range 100 {
+	for range 30 {
 		v := <-rest
 		if v.err != nil || v.count.TTL < 1 || v.count.TTL > 60_000 {
 			t.Errorf("%+v", v)
 		}
 		seen[v.count.N]++
 	}
-	for n := int64(1); n <= 51; n++ {
-		if want := map[bool]int{true: 1, false: 2}[n == 1 || n == 51]; seen[n] != want {
+	for n := int64(1); n <= 16; n++ {
+		if want := map[bool]int{true: 1, false: 2}[n == 1 || n == 16]; seen[n] != want {
 			t.Errorf("%d attempts were number %d, want %d", seen[n], n, want)
 		}
 	}
-	if p.trips.Load() != 2 || p.widest.Load() != 100 {
+	if p.trips.Load() != 2 || p.widest.Load() != 30 {
 		t.Errorf("%d round trips, the widest of %d", p.trips.Load(), p.widest.Load())
 	}
-	if n := s.Calls("evalsha"); n != 101 {
-		t.Errorf("%d commands for 101 attempts", n)
+	if n := s.Calls("evalsha"); n != 31 {
+		t.Errorf("%d commands for 31 attempts", n)
+	}
+}
+
+// Another round trip starts beside those under way when enough commands wait for each of them, and never a fifth. Attempts that
+// share a command are no reason to.
+func TestLaneCompany(t *testing.T) {
+	s := redistest.Start(t)
+	c, p := held(t, s.Addr(), longMs)
+	first := under(t, c, p, "first")
+	hot := attemptAsync(t.Context(), jointCounter{c}, same("hot", 2*company)...)
+	waiting := 2 * company
+	queued(t, c, waiting)
+	var all []<-chan verdict
+	total := 0
+	for flights := int64(1); flights <= maxFlights; flights++ {
+		n := company * int(flights)
+		all = append(all, attemptAsync(t.Context(), c, same("k", n-1)...))
+		waiting += n - 1
+		queued(t, c, waiting)
+		if p.trips.Load() != flights {
+			t.Errorf("%d round trips are under way, want %d", p.trips.Load(), flights)
+		}
+		all = append(all, attemptAsync(t.Context(), c, "k"))
+		total += n
+		if flights < maxFlights {
+			until(t, 10*time.Second, "another round trip is under way", func() bool { return p.trips.Load() == flights+1 })
+			waiting = 0
+		} else {
+			waiting++
+		}
+		queued(t, c, waiting)
+	}
+	if p.trips.Load() != maxFlights {
+		t.Errorf("%d round trips are under way, want %d", p.trips.Load(), maxFlights)
+	}
+	close(p.gate)
+	seen := map[int64]bool{}
+	for _, from := range all {
+		for _, v := range drain(from, cap(from)) {
+			if v.err != nil || seen[v.count.N] || v.count.N < 1 || v.count.N > int64(total) {
+				t.Errorf("%+v", v)
+			}
+			seen[v.count.N] = true
+		}
+	}
+	for _, v := range append(drain(hot, cap(hot)), <-first) {
+		if v.err != nil {
+			t.Errorf("%+v", v)
+		}
+	}
+	lane := c.lanes.byNode[""]
+	until(t, 10*time.Second, "the lane is idle", lane.idle)
+	if lane.singles != 0 {
+		t.Errorf("%d commands are said to wait", lane.singles)
 	}
 }
 
