@@ -131,28 +131,29 @@ func (x *exchange) late(ctx context.Context, c *onion.Call, err error) {
 // protect runs a step; a panic becomes an error, a typed nil error none.
 func protect(ctx context.Context, c *onion.Call, next onion.Next) (value any, err error) {
 	defer func() {
-		if p := recovered(recover()); p != nil {
-			value, err = nil, p
+		if p := recover(); p != nil {
+			value, err = nil, recovered(p)
 		}
 	}()
-	value, err = next(ctx, c)
-	return value, realError(err)
+	if value, err = next(ctx, c); err != nil {
+		err = realError(err)
+	}
+	return value, err
 }
 
-// boundary stands around every system middleware and around the route. It
+// boundary stands inside every system middleware that acts on the way out. It
 // answers with the outcome of what lies further in, so that what lies further
 // out sees a response that is written (Call.Response.Written). What nothing
 // handled passes, for a-core:notfound.
 func boundary(next onion.Next) onion.Next {
 	return func(ctx context.Context, c *onion.Call) (any, error) {
 		value, err := protect(ctx, c, next)
-		if err == nil {
-			if c.Response.Written.Status != 0 { // further in, it was answered
-				return nil, nil
-			}
-			if value == onion.Unhandled {
-				return value, nil
-			}
+		switch {
+		case err != nil:
+		case c.Response.Written.Status != 0: // further in, it was answered
+			return nil, nil
+		case value == onion.Unhandled:
+			return value, nil
 		}
 		exchangeOf(c).finish(ctx, c, value, err)
 		return nil, nil

@@ -76,9 +76,12 @@ func NewRuntime(in RuntimeInput) (*Runtime, error) {
 	if err := errors.Join(all...); err != nil {
 		return nil, err
 	}
-	rt.system = boundary(rt.Dispatch)
+	rt.system = rt.Dispatch
 	for _, step := range slices.Backward(in.Engine.System()) {
-		rt.system = boundary(step.Wrap(rt.system))
+		if !step.Inbound {
+			rt.system = boundary(rt.system)
+		}
+		rt.system = step.Wrap(rt.system)
 	}
 	return rt, nil
 }

@@ -343,13 +343,25 @@ func TestSystemChain(t *testing.T) {
 			return value, err
 		}
 	}, onion.After("demo-x:log"))
+	inbound := func(name, query string, opts ...onion.DefOption) onion.Onion {
+		return system(name, func(next onion.Next) onion.Next {
+			return func(ctx context.Context, c *onion.Call) (any, error) {
+				if c.RawQuery == query {
+					panic(name)
+				}
+				return next(ctx, c)
+			}
+		}, append(opts, onion.Inbound())...)
+	}
+	between := inbound("demo-x:between", "between", onion.After("demo-x:log"), onion.Before("demo-x:inner"))
+	last := inbound("demo-x:last", "last", onion.After("demo-x:inner"))
 	var filtered []string
 	filter := globalFilter("demo-x:filter", func(_ context.Context, c *onion.Call, err error) (*onion.Reply, error) {
 		filtered = append(filtered, err.Error())
 		return nil, err
 	})
 	def := newApp(onion.Get("a", "a", gives("in")), onion.Get("bad", "bad", fails(onion.NewError(400, nil))))
-	def.onions = append(def.onions, log, inner, filter)
+	def.onions = append(def.onions, log, between, inner, last, filter)
 	a := def.run(t)
 	tests := []struct {
 		path   string
@@ -362,6 +374,8 @@ func TestSystemChain(t *testing.T) {
 		{"/api/t/a?late", 200, `{"code":0,"message":"Success","data":"in"}`, ""},
 		{"/api/t/a?error", 418, `{"code":418,"message":"I'm a teapot"}`, "418 I'm a teapot"},
 		{"/api/t/a?panic", 500, `{"code":500,"message":"Internal Server Error"}`, "500 Internal Server Error: panic: inner"},
+		{"/api/t/a?between", 500, `{"code":500,"message":"Internal Server Error"}`, "500 Internal Server Error: panic: demo-x:between"},
+		{"/api/t/a?last", 500, `{"code":500,"message":"Internal Server Error"}`, "500 Internal Server Error: panic: demo-x:last"},
 		{"/api/t/a?reply", 202, "reply", ""},
 		{"/api/t/a?value", 200, `"value"`, ""}, // nothing asked for the wrapper
 	}

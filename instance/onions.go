@@ -13,7 +13,7 @@ import (
 // application is ready. A request that arrives while the application is stopping
 // is served.
 var App = onion.SystemMiddleware("a-instance:app", onion.NoDefaults, buildApp,
-	onion.After("a-core:overrideMethod"))
+	onion.Inbound(), onion.After("a-core:overrideMethod"))
 
 // Admit is a-instance:instance: it lets a request pass to its instance. An
 // unknown or disabled instance answers 423 Locked, the name "null" 401 (contract
@@ -21,7 +21,7 @@ var App = onion.SystemMiddleware("a-instance:app", onion.NoDefaults, buildApp,
 // until the request's context is done; if that happens, or they fail, the answer
 // is 503 with Retry-After: 1.
 var Admit = onion.SystemMiddleware("a-instance:instance", onion.NoDefaults, buildAdmit,
-	onion.After("a-instance:app"))
+	onion.Inbound(), onion.After("a-instance:app"))
 
 // errNotReady is the cause of the 503 of a-instance:app.
 var errNotReady = errors.New("the application is starting")

@@ -33,6 +33,8 @@ type spec struct {
 	onInput bool
 	// mandatory forbids instances to decide whether the onion runs.
 	mandatory bool
+	// inbound: a system middleware that does nothing after next.
+	inbound bool
 
 	outer    map[string]any // outer options that the definition sets
 	schema   *schema        // of O
@@ -77,6 +79,12 @@ func OnInput() DefOption { return func(s *spec) { s.onInput = true } }
 // match and ignore in instance config or a stored record are refused. It is for
 // guards that a tenant must not be able to switch off (contract P4).
 func Mandatory() DefOption { return func(s *spec) { s.mandatory = true } }
+
+// Inbound is for a system middleware that acts on the way in only: it hands back
+// what next returned, as it is, and does nothing after that. Then the executor
+// need not have answered when next returns, which saves it a step; one that does
+// look finds no answer yet (SystemStep.Inbound).
+func Inbound() DefOption { return func(s *spec) { s.inbound = true } }
 
 func nameList(names []Name) []any {
 	list := make([]any, len(names))

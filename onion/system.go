@@ -13,6 +13,8 @@ type systemStep struct {
 type SystemStep struct {
 	Name Name
 	Wrap Wrap
+	// Inbound: the step does nothing after its next has returned.
+	Inbound bool
 }
 
 // buildSystem compiles the system chain from application config (contract B8).
@@ -38,7 +40,7 @@ func (b *builder) buildSystem() {
 func (e *Engine) System() []SystemStep {
 	steps := make([]SystemStep, len(e.system))
 	for i, s := range e.system {
-		steps[i] = SystemStep{Name: s.spec.name, Wrap: conditional(s.cond, s.wrap)}
+		steps[i] = SystemStep{Name: s.spec.name, Wrap: conditional(s.cond, s.wrap), Inbound: s.spec.inbound}
 	}
 	return steps
 }

@@ -43,7 +43,7 @@ const anyOrigin = "*"
 // fields stand on the response before anything further in runs, so that errors
 // raised there keep them (contract C3): a page can read a 429.
 var cors = onion.SystemMiddleware("a-security:cors", corsDefaults, buildCORS,
-	onion.After("a-instance:instance"))
+	onion.Inbound(), onion.After("a-instance:instance"))
 
 func corsDefaults() CORSOptions {
 	return CORSOptions{

@@ -41,7 +41,7 @@ func (o HealthOptions) Validate() error {
 // of itself (onion.ReadyDetailer). Errors and addresses stay in the log.
 var health = onion.SystemMiddleware("a-core:health",
 	func() HealthOptions { return HealthOptions{Path: "/health", TimeoutMs: 1000} }, buildHealth,
-	onion.After("a-logger:httpLog"), onion.Before("a-instance:app"))
+	onion.Inbound(), onion.After("a-logger:httpLog"), onion.Before("a-instance:app"))
 
 // healthBody is what a probe is told.
 type healthBody struct {

@@ -17,7 +17,7 @@ const headerOverride = "X-Http-Method-Override"
 // 400: the request was meant for another action than the one a POST would find.
 // Vona's "_method" field of the body is not read: routing comes before bodies.
 var overrideMethod = onion.SystemMiddleware("a-core:overrideMethod", onion.NoDefaults, buildOverrideMethod,
-	onion.After("a-core:notfound"), onion.Before("a-instance:app"))
+	onion.Inbound(), onion.After("a-core:notfound"), onion.Before("a-instance:app"))
 
 func buildOverrideMethod(onion.NoOptions, onion.Env) (onion.Wrap, error) {
 	return func(next onion.Next) onion.Next {

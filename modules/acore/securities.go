@@ -51,7 +51,7 @@ type HSTS struct {
 // so that preflights go without them, and outside routing, so that errors and
 // files carry them (contract C3).
 var securities = onion.SystemMiddleware("a-security:securities", securitiesDefaults, buildSecurities,
-	onion.After("a-security:cors"))
+	onion.Inbound(), onion.After("a-security:cors"))
 
 const secondsPerYear = 365 * 24 * 3600
 

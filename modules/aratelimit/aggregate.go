@@ -12,7 +12,7 @@ import (
 // (contract B1). It runs behind the request log and before health, instances,
 // routing and authentication (contract B2).
 var Aggregate = onion.SystemMiddleware("a-ratelimit:aggregate", noAggregateOptions, buildAggregate,
-	onion.Disabled(), onion.After("a-logger:httpLog"),
+	onion.Inbound(), onion.Disabled(), onion.After("a-logger:httpLog"),
 	onion.Before("a-core:health", "a-instance:app", "a-instance:instance"))
 
 // aggregateWindowMs is the window of the aggregate (contract B4).
