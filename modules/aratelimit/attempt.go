@@ -52,10 +52,11 @@ func (a *attempt) result() (Count, error) {
 // answer ends the wait. The attempt is not touched afterwards.
 func (a *attempt) answer() { a.answered <- struct{}{} }
 
-// wait waits for the answer, the deadline or the caller's end. In the latter two
-// cases a flight may still hold the attempt, so it does not go back to the pool.
-func (a *attempt) wait(ctx context.Context) (Count, error) {
-	a.timer.Reset(time.Until(a.deadline))
+// wait waits for the answer, the deadline, which is so far away, or the caller's
+// end. In the latter two cases a flight may still hold the attempt, so it does not
+// go back to the pool.
+func (a *attempt) wait(ctx context.Context, timeout time.Duration) (Count, error) {
+	a.timer.Reset(timeout)
 	defer a.timer.Stop()
 	select {
 	case <-a.answered:

@@ -78,7 +78,7 @@ func (l *lane) incr(ctx context.Context, key string, windowMs int64, s *script) 
 		l.depart() //nolint:contextcheck // a flight for many ends with none of them
 	}
 	l.mu.Unlock()
-	return a.wait(ctx)
+	return a.wait(ctx, l.timeout)
 }
 
 // depart starts the goroutine of a flight. The lock is held, and the queue is not

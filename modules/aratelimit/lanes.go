@@ -15,6 +15,7 @@ import (
 type lanes struct {
 	open    func() *lane
 	cluster *redis.ClusterClient // nil if there is none
+	anyNode *lane                // byNode[""]
 
 	mu      sync.RWMutex
 	byNode  map[string]*lane // by address; "" while nobody knows the node
@@ -27,7 +28,8 @@ func newLanes(client redis.UniversalClient, timeout time.Duration, cfg BreakerCo
 		return &lane{client: client, timeout: timeout, breaker: newBreaker(cfg), logger: logger}
 	}
 	l.cluster, _ = client.(*redis.ClusterClient)
-	l.byNode[""] = l.open()
+	l.anyNode = l.open()
+	l.byNode[""] = l.anyNode
 	return l
 }
 
@@ -41,12 +43,14 @@ var over = func() context.Context {
 
 // of gives the lane of a key.
 func (l *lanes) of(key string) *lane {
-	node := ""
-	if l.cluster != nil {
-		if master, err := l.cluster.MasterForKey(over, key); err == nil {
-			node = master.Options().Addr
-		}
+	if l.cluster == nil {
+		return l.anyNode
 	}
+	master, err := l.cluster.MasterForKey(over, key)
+	if err != nil {
+		return l.anyNode
+	}
+	node := master.Options().Addr
 	l.mu.RLock()
 	lane := l.byNode[node]
 	l.mu.RUnlock()
