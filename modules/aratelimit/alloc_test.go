@@ -127,7 +127,7 @@ func TestAllocCounter(t *testing.T) {
 			lane.carry(ctx, f)
 			for _, a := range f.all {
 				a.answer()
-				if _, err := a.wait(ctx, time.Minute); err != nil {
+				if _, err := a.wait(ctx); err != nil {
 					t.Fatal(err)
 				}
 			}

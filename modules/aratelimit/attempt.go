@@ -17,8 +17,8 @@ type attempt struct {
 	count Count
 	err   error
 
-	answered chan struct{} // gets one token when count and err are there; holds it, so that answering waits for nobody
-	timer    *time.Timer
+	late     bool          // its deadline went by while the lane had it; under the lane's lock
+	answered chan struct{} // gets one token when count and err are there, or it is late; holds it, so that answering waits for nobody
 }
 
 var (
@@ -26,11 +26,7 @@ var (
 	errStopped = &failure{class: classCanceled, text: "the rate limiter is stopped"}
 )
 
-var attempts = sync.Pool{New: func() any {
-	a := &attempt{answered: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
-	a.timer.Stop()
-	return a
-}}
+var attempts = sync.Pool{New: func() any { return &attempt{answered: make(chan struct{}, 1)} }}
 
 func newAttempt(ctx context.Context, key string, windowMs int64, s *script, deadline time.Time) *attempt {
 	a := attempts.Get().(*attempt) //nolint:forcetypeassert // nothing else is put there
@@ -49,20 +45,30 @@ func (a *attempt) result() (Count, error) {
 	return count, err
 }
 
-// answer ends the wait. The attempt is not touched afterwards.
-func (a *attempt) answer() { a.answered <- struct{}{} }
+// answer ends the wait of an attempt that is the lane's no more, unless it was
+// late. The attempt is not touched afterwards.
+func (a *attempt) answer() {
+	if !a.late {
+		a.answered <- struct{}{}
+	}
+}
 
-// wait waits for the answer, the deadline, which is so far away, or the caller's
-// end. In the latter two cases a flight may still hold the attempt, so it does not
-// go back to the pool.
-func (a *attempt) wait(ctx context.Context, timeout time.Duration) (Count, error) {
-	a.timer.Reset(timeout)
-	defer a.timer.Stop()
+// expire ends the wait of an attempt whose deadline is over. The lane's lock is
+// held.
+func (a *attempt) expire() {
+	a.late = true
+	a.answered <- struct{}{}
+}
+
+// wait waits for the answer, the deadline or the caller's end. In the latter two
+// cases a flight may still hold the attempt, so it does not go back to the pool.
+func (a *attempt) wait(ctx context.Context) (Count, error) {
 	select {
 	case <-a.answered:
+		if a.late {
+			return Count{}, errLate
+		}
 		return a.result()
-	case <-a.timer.C:
-		return Count{}, errLate
 	case <-ctx.Done():
 		return Count{}, ctx.Err() //nolint:wrapcheck // the caller's own
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,8 +37,8 @@ const (
 // refused at once and does not wait for the probe of another.
 //
 // Round trips for the queue are made on goroutines that end when the queue is
-// empty. Each attempt waits until its own deadline, which counts from its arrival;
-// one that is not sent by then never is. The lock is held for moving pointers only.
+// empty. Each attempt waits until its own deadline, which counts from its arrival (see
+// watch); one that is not sent by then never is. The lock is held for moving pointers only.
 type lane struct {
 	client  redis.UniversalClient
 	timeout time.Duration
@@ -50,6 +51,8 @@ type lane struct {
 	singles int        // of the queue: those that take a command of their own
 	flights int
 	latest  time.Time // when the latest flight began
+	air     []*flight // those under way that others wait for
+	watch   watch
 	flyers  sync.WaitGroup
 }
 
@@ -70,6 +73,7 @@ func (l *lane) incr(ctx context.Context, key string, windowMs int64, s *script) 
 		return a.result()
 	}
 	l.queue = append(l.queue, a)
+	l.watch.begin(l, a.deadline)
 	if s == single {
 		l.singles++
 	}
@@ -78,7 +82,7 @@ func (l *lane) incr(ctx context.Context, key string, windowMs int64, s *script) 
 		l.depart() //nolint:contextcheck // a flight for many ends with none of them
 	}
 	l.mu.Unlock()
-	return a.wait(ctx, l.timeout)
+	return a.wait(ctx)
 }
 
 // depart starts the goroutine of a flight. The lock is held, and the queue is not
@@ -112,6 +116,7 @@ func (l *lane) fly() {
 	f := newFlight()
 	for l.board(f) {
 		l.carry(context.Background(), f)
+		l.land(f)
 		for _, a := range f.all {
 			a.answer()
 		}
@@ -135,6 +140,7 @@ func (l *lane) board(f *flight) bool {
 	l.latest = time.Now()
 	f.reset()
 	f.all = append(f.all, l.queue[:n]...)
+	l.air = append(l.air, f)
 	left := copy(l.queue, l.queue[n:])
 	clear(l.queue[left:])
 	l.queue = l.queue[:left]
@@ -144,6 +150,15 @@ func (l *lane) board(f *flight) bool {
 		}
 	}
 	return true
+}
+
+// land takes a flight from the air: what came of its attempts is there, and no
+// deadline ends their wait any more.
+func (l *lane) land(f *flight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.air, f)
+	l.air = slices.Delete(l.air, i, i+1)
 }
 
 // carry makes the round trip of a flight, if the breaker lets it, and leaves in

@@ -313,6 +313,33 @@ func TestLaneDeadlines(t *testing.T) {
 	}
 }
 
+// Nor does an attempt wait for the deadline of a later one with which it shares a round trip.
+func TestLaneDeadlinesShared(t *testing.T) {
+	const timeout, slack = 400 * time.Millisecond, 150 * time.Millisecond
+	s := redistest.Start(t)
+	c, p := held(t, s.Addr(), int(timeout.Milliseconds()))
+	first := under(t, c, p, "k")
+	early := attemptAsync(t.Context(), c, "k")
+	queued(t, c, 1)
+	time.Sleep(timeout / 2) // so much later; it does not wait for the first round trip any more
+	late := under(t, c, p, "k")
+	queued(t, c, 0)
+	for _, v := range []verdict{<-early, <-late} {
+		if classOf(v.err) != classTimeout || v.took < timeout || v.took > timeout+slack {
+			t.Errorf("%v after %v", v.err, v.took)
+		}
+	}
+	close(p.gate)
+	<-first
+	lane := c.lanes.byNode[""]
+	until(t, 10*time.Second, "the lane is idle", lane.idle)
+	until(t, 10*time.Second, "nobody looks for deadlines", func() bool {
+		lane.mu.Lock()
+		defer lane.mu.Unlock()
+		return !lane.watch.on && len(lane.air) == 0
+	})
+}
+
 // A connection that is stuck does not take along those who come later.
 func TestLaneGoesRound(t *testing.T) {
 	s := redistest.Start(t)
