@@ -144,14 +144,33 @@ func staticInfo(s instance.Static) InstanceInfo {
 	return info
 }
 
-// InstanceInfos are the instances that the configuration states, by name.
-func (a *App) InstanceInfos() []InstanceInfo {
+// InstanceInfos are the instances, by name: those that the configuration states,
+// and those that only the store of records has, if it is an instance.Editor. The
+// error says that the store cannot be asked; the list is then that of the
+// configuration.
+func (a *App) InstanceInfos(ctx context.Context) ([]InstanceInfo, error) {
 	statics := a.current.Load().sections.statics
 	list := make([]InstanceInfo, len(statics))
+	stated := map[string]bool{}
 	for i, s := range statics {
 		list[i] = staticInfo(s)
+		stated[s.Name] = true
 	}
-	return list
+	editor, ok := a.store().(instance.Editor)
+	if !ok {
+		return list, nil
+	}
+	records, err := editor.List(ctx)
+	if err != nil {
+		return list, fmt.Errorf("list the records of instances: %w", err)
+	}
+	for _, r := range records {
+		if !stated[r.Name] {
+			list = append(list, InstanceInfo{Name: r.Name, ID: r.ID, Title: r.Title, Disabled: r.Disabled, Isolate: r.Isolate})
+		}
+	}
+	slices.SortFunc(list, func(a, b InstanceInfo) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
 }
 
 // ExplainOnions tells what defaults and application config say of every onion,

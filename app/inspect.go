@@ -89,8 +89,13 @@ func findOnions(_ context.Context, a *App, _ commandLine, _ []string) (any, erro
 	return a.ExplainOnions(), nil
 }
 
-func findInstances(_ context.Context, a *App, _ commandLine, _ []string) (any, error) {
-	return a.InstanceInfos(), nil
+// findInstances does without a store that cannot be asked, and says so in the log.
+func findInstances(ctx context.Context, a *App, _ commandLine, _ []string) (any, error) {
+	list, err := a.InstanceInfos(ctx)
+	if err != nil {
+		a.env.Logger.WarnContext(ctx, "only the instances of the configuration are listed", "error", err)
+	}
+	return list, nil
 }
 
 // findRoute takes "GET /path" in one argument or two. The path is a route's

@@ -101,6 +101,32 @@ func TestInspectWithoutTheStore(t *testing.T) {
 	}
 }
 
+// awayEditor is a store of records that can be listed, but is away.
+type awayEditor struct{ *instance.MemoryStore }
+
+func (awayEditor) List(context.Context) ([]*instance.Record, error) { return nil, errAway }
+
+// TestInspectStoredInstances lists those that only have a record, and does without a store that cannot be asked.
+func TestInspectStoredInstances(t *testing.T) {
+	p, _, _ := program(t)
+	store := instance.NewMemoryStore()
+	for _, rec := range []instance.Record{{Name: "beta", ID: 9, Title: "Beta", Disabled: true}, {Name: "acme", ID: 7, Title: "Stored"}} {
+		if _, err := store.Put(rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Options = []app.Option{app.WithStore(store)}
+	code, out, log := run(t, p, "inspect", "instances")
+	if code != 0 || !strings.Contains(out, "\n\"beta\", id 9, Beta, disabled  (a record)\n\"closed\"") || !strings.Contains(out, "\"acme\", id 7, Acme  (config/instances/acme.yaml)") {
+		t.Errorf("exit code %d, %s\n%s", code, log, out)
+	}
+	p.Options = []app.Option{app.WithStore(awayEditor{store})}
+	code, out, log = run(t, p, "inspect", "instances")
+	if code != 0 || !strings.Contains(out, "acme.yaml") || strings.Contains(out, "beta") || !strings.Contains(log, "the store is away") {
+		t.Errorf("exit code %d, %s\n%s", code, log, out)
+	}
+}
+
 // TestExplainOutlivesItsRoutes explains a route that was found before a reload.
 func TestExplainOutlivesItsRoutes(t *testing.T) {
 	program(t)

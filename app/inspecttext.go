@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -106,10 +107,7 @@ func instanceText(i InstanceInfo) string {
 	if i.Isolate {
 		text += ", isolated"
 	}
-	if i.Where != "" {
-		text += "  (" + i.Where + ")"
-	}
-	return text
+	return text + "  (" + cmp.Or(i.Where, "a record") + ")"
 }
 
 func printRoutes(w io.Writer, found any) {

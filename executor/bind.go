@@ -34,6 +34,7 @@ type binder struct {
 	fields []field
 	query  bool // some field comes from the query
 	body   bool // some field is one member of the body
+	whole  bool // some field is the whole body, of whatever form it is
 }
 
 // origins of a field, as small numbers: a request asks for each of them.
@@ -101,6 +102,7 @@ func newBinder(route *onion.RouteInfo) (*binder, error) {
 			bodies++
 		}
 	}
+	b.whole = bodies > 0
 	if bodies > 1 {
 		c.errs = append(c.errs, fmt.Errorf("input %v: %d fields take the whole body", t, bodies))
 	}

@@ -177,6 +177,18 @@ func TestBindForm(t *testing.T) {
 	}
 }
 
+// TestFieldsOfAnArray: a body that has no members is not taken for one that leaves them all out.
+func TestFieldsOfAnArray(t *testing.T) {
+	type in struct {
+		Name string `field:"name" default:"nobody"`
+	}
+	_, err := bindCall[in](t, &onion.Call{Body: onion.Body{JSON: []byte(`[{"name":"a"}]`)}})
+	wantFields(t, err, `[]invalid_type`)
+	if got, err := bindCall[in](t, &onion.Call{Body: onion.Body{JSON: []byte(`{}`)}}); err != nil || got.Name != "nobody" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 // wantFields compares the list of a 422, each as "[path]code".
 func wantFields(t *testing.T, err error, want ...string) {
 	t.Helper()

@@ -27,7 +27,10 @@ func (b *binder) bind(ctx context.Context, c *onion.Call, base unsafe.Pointer, p
 	}
 	var body members
 	if b.body {
-		body = membersOf(&c.Body)
+		var ok bool
+		if body, ok = membersOf(&c.Body); !ok && !b.whole {
+			bad = append(bad, onion.FieldError{Code: codeType, Path: []any{}, Message: "expected object, received array"})
+		}
 	}
 	for i := range b.fields {
 		f := &b.fields[i]
@@ -49,13 +52,13 @@ func (b *binder) bind(ctx context.Context, c *onion.Call, base unsafe.Pointer, p
 	return bad, nil
 }
 
-// membersOf takes a body apart. A body that is no object has no members.
-func membersOf(body *onion.Body) members {
-	m := members{form: body.Form}
+// membersOf takes a body apart; not an array, which has no members.
+func membersOf(body *onion.Body) (m members, ok bool) {
+	m = members{form: body.Form}
 	if len(body.JSON) > 0 && json.Unmarshal(body.JSON, &m.json) != nil {
-		m.json = nil
+		return members{}, false
 	}
-	return m
+	return m, true
 }
 
 // fill stores the field's value, or its default if it is absent.
