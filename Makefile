@@ -21,6 +21,7 @@ lint: $(GOLANGCI) ## gofmt, go vet and golangci-lint
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	$(GOLANGCI) run --allow-parallel-runners
+	cd bench && go vet . && ../$(GOLANGCI) run --allow-parallel-runners
 
 .PHONY: bench
 bench: ## the table of docs/performance.md against its bars, some minutes; BENCH_FLAGS=-smoke proves in seconds that it runs

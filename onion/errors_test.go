@@ -209,3 +209,13 @@ func TestPublicFaceOfErrors(t *testing.T) {
 		}
 	}
 }
+
+// A layer that is named like the place it stands in is named once.
+func TestPlaceIsNamedOnce(t *testing.T) {
+	for source, want := range map[string]string{"config.yaml:3": "the layer (config.yaml:3)", "the layer": "the layer", "": "the layer"} {
+		l := layer{label: "the layer", source: func(...string) string { return source }}
+		if got := l.place("limit"); got != want {
+			t.Errorf("source %q: %q, want %q", source, got, want)
+		}
+	}
+}

@@ -110,7 +110,7 @@ type layer struct {
 // place names the layer, and where in it the value at path stands if known.
 func (l layer) place(path ...string) string {
 	if l.source != nil {
-		if s := l.source(path...); s != "" {
+		if s := l.source(path...); s != "" && s != l.label {
 			return l.label + " (" + s + ")"
 		}
 	}

@@ -42,6 +42,7 @@ func hints(base string) []string {
 		"  curl -s " + base + "/api/demo/student/report -i                               # 6 a minute",
 		"  curl -s " + base + "/api/demo/student/mine                                    # 401: not public",
 		"  curl -s " + base + "/api/demo/student -d '{\"name\":\"\",\"year\":9}' -H 'content-type: application/json'",
+		"  curl -s " + base + "/api/demo/student/auth/sign-in -d '{\"name\":\"tom\",\"password\":\"tom-in-development\"}' -H 'content-type: application/json'",
 		"  curl -s " + base + "/health/ready",
 	}
 }
