@@ -150,10 +150,10 @@ func staticInfo(s instance.Static) InstanceInfo {
 // configuration.
 func (a *App) InstanceInfos(ctx context.Context) ([]InstanceInfo, error) {
 	statics := a.current.Load().sections.statics
-	list := make([]InstanceInfo, len(statics))
+	list := make([]InstanceInfo, 0, len(statics))
 	stated := map[string]bool{}
-	for i, s := range statics {
-		list[i] = staticInfo(s)
+	for _, s := range statics {
+		list = append(list, staticInfo(s))
 		stated[s.Name] = true
 	}
 	editor, ok := a.store().(instance.Editor)

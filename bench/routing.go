@@ -81,7 +81,7 @@ func ownAsked(tb testing.TB, name string, all, list []endpoint, steps int) conte
 	for i, e := range list {
 		calls[i] = &onion.Call{Method: e.method, Path: e.path(), Params: make(onion.Params, 0, 2)}
 		instance.Attach(calls[i], inst)
-		contexts[i] = onion.WithCall(tb.Context(), calls[i])
+		contexts[i] = onion.WithCall(tb.Context(), calls[i]) //nolint:fatcontext // each is the test's own context, and a call
 	}
 	i := 0
 	return contestant{name, func(n int) {
