@@ -37,8 +37,9 @@ const (
 // refused at once and does not wait for the probe of another.
 //
 // Round trips for the queue are made on goroutines that end when the queue is
-// empty. Each attempt waits until its own deadline, which counts from its arrival (see
-// watch); one that is not sent by then never is. The lock is held for moving pointers only.
+// empty. Each attempt waits until its own deadline, which counts from its arrival
+// (see watch); one that is not sent by then never is. The lock is held for moving
+// pointers only.
 type lane struct {
 	client  redis.UniversalClient
 	timeout time.Duration
