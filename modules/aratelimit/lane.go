@@ -30,8 +30,8 @@ const (
 
 // lane takes attempts to one Redis server: a group commit. An attempt that finds
 // no round trip under way makes one at once, on its caller's goroutine. All others
-// queue, and the next round trip takes the whole queue along, so nobody waits for
-// company.
+// queue, and the next round trip, which begins when one ends or when enough of
+// them wait (see company), takes the whole queue along.
 //
 // While the breaker is not closed nobody queues: each attempt is a probe, or is
 // refused at once and does not wait for the probe of another.
