@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,16 +146,16 @@ func staticInfo(s instance.Static) InstanceInfo {
 }
 
 // InstanceInfos are the instances, by name: those that the configuration states,
-// and those that only the store of records has, if it is an instance.Editor. The
-// error says that the store cannot be asked; the list is then that of the
+// with what their records add, and those that only the store of records has, if
+// it is an instance.Editor. The error says that the store cannot be asked; the list is then that of the
 // configuration.
 func (a *App) InstanceInfos(ctx context.Context) ([]InstanceInfo, error) {
 	statics := a.current.Load().sections.statics
 	list := make([]InstanceInfo, 0, len(statics))
-	stated := map[string]bool{}
-	for _, s := range statics {
+	stated := map[string]int{}
+	for i, s := range statics {
 		list = append(list, staticInfo(s))
-		stated[s.Name] = true
+		stated[s.Name] = i
 	}
 	editor, ok := a.store().(instance.Editor)
 	if !ok {
@@ -165,8 +166,16 @@ func (a *App) InstanceInfos(ctx context.Context) ([]InstanceInfo, error) {
 		return list, fmt.Errorf("list the records of instances: %w", err)
 	}
 	for _, r := range records {
-		if !stated[r.Name] {
+		i, ok := stated[r.Name]
+		if !ok {
 			list = append(list, InstanceInfo{Name: r.Name, ID: r.ID, Title: r.Title, Disabled: r.Disabled, Isolate: r.Isolate})
+			continue
+		}
+		info := &list[i]
+		info.ID, info.Title = cmp.Or(r.ID, info.ID), cmp.Or(info.Title, r.Title)
+		info.Disabled = info.Disabled || r.Disabled
+		if statics[i].Isolate == nil {
+			info.Isolate = r.Isolate
 		}
 	}
 	slices.SortFunc(list, func(a, b InstanceInfo) int { return strings.Compare(a.Name, b.Name) })

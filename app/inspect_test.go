@@ -110,14 +110,15 @@ func (awayEditor) List(context.Context) ([]*instance.Record, error) { return nil
 func TestInspectStoredInstances(t *testing.T) {
 	p, _, _ := program(t)
 	store := instance.NewMemoryStore()
-	for _, rec := range []instance.Record{{Name: "beta", ID: 9, Title: "Beta", Disabled: true}, {Name: "acme", ID: 7, Title: "Stored"}} {
+	for _, rec := range []instance.Record{{Name: "beta", ID: 9, Title: "Beta", Disabled: true}, {Name: "acme", ID: 8, Title: "Stored", Disabled: true}, {Name: "", ID: 1, Title: "First", Isolate: true}} {
 		if _, err := store.Put(rec); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p.Options = []app.Option{app.WithStore(store)}
 	code, out, log := run(t, p, "inspect", "instances")
-	if code != 0 || !strings.Contains(out, "\n\"beta\", id 9, Beta, disabled  (a record)\n\"closed\"") || !strings.Contains(out, "\"acme\", id 7, Acme  (config/instances/acme.yaml)") {
+	if code != 0 || !strings.Contains(out, "\n\"beta\", id 9, Beta, disabled  (a record)\n\"closed\"") || !strings.Contains(out, "\"acme\", id 8, Acme, disabled  (config/instances/acme.yaml)") ||
+		!strings.Contains(out, "\"\", id 1, First, isolated  (config/instances/default.yaml)") {
 		t.Errorf("exit code %d, %s\n%s", code, log, out)
 	}
 	p.Options = []app.Option{app.WithStore(awayEditor{store})}

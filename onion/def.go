@@ -80,10 +80,11 @@ func OnInput() DefOption { return func(s *spec) { s.onInput = true } }
 // guards that a tenant must not be able to switch off (contract P4).
 func Mandatory() DefOption { return func(s *spec) { s.mandatory = true } }
 
-// Inbound is for a system middleware that acts on the way in only: it hands back
-// what next returned, as it is, and does nothing after that. Then the executor
-// need not have answered when next returns, which saves it a step; one that does
-// look finds no answer yet (SystemStep.Inbound).
+// Inbound is for a system middleware that acts on the way in only: it hands on the
+// context that it was given, hands back what next returned, as it is, and does
+// nothing after that. Then the executor need not have answered when next returns,
+// which saves it a step; a middleware that does look finds no answer yet, and
+// filters of errors see the context of what lies further out (SystemStep.Inbound).
 func Inbound() DefOption { return func(s *spec) { s.inbound = true } }
 
 func nameList(names []Name) []any {

@@ -65,11 +65,6 @@ func (s *schema) ensure(ctx context.Context) error {
 // migrate is safe in any number of processes at once: they take turns. The locks that goose knows come too late, as it makes its
 // own table before it takes one.
 func (s *schema) migrate(ctx context.Context) (failed error) {
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return fmt.Errorf("take turns with other processes: %w", err)
-	}
-	defer func() { failed = errors.Join(failed, unlock()) }()
 	dir, dialect := "migrations/postgres", goose.DialectPostgres
 	if s.config.Client == SQLite {
 		dir, dialect = "migrations/sqlite", goose.DialectSQLite3
@@ -82,15 +77,32 @@ func (s *schema) migrate(ctx context.Context) (failed error) {
 	if err != nil {
 		return err
 	}
+	turns, err := s.turns()
+	if err != nil {
+		return err
+	}
+	defer func() { failed = errors.Join(failed, turns.Close()) }()
+	if s.upToDate(ctx, turns, provider) {
+		return nil
+	}
+	turn, err := s.takeTurn(ctx, turns)
+	if err != nil {
+		return fmt.Errorf("take turns with other processes: %w", err)
+	}
+	defer func() { failed = errors.Join(failed, ignoreDone(turn.Rollback())) }()
+	if s.upToDate(ctx, turns, provider) { // by now
+		return nil
+	}
 	_, err = provider.Up(ctx)
 	return err
 }
 
-// lock waits until no other process changes the schema, and keeps them from it until unlock is called or this process ends. It
-// is held by a transaction on a connection of its own: in PostgreSQL an advisory lock; SQLite has none, so there it is the write
-// lock of an empty database beside the one that is changed.
-func (s *schema) lock(ctx context.Context) (unlock func() error, err error) {
+// turns are connections apart, by which processes take turns, in PostgreSQL to the database itself. SQLite has no lock that
+// outlasts a transaction, so there it is an empty database beside the one that is changed. Who waits keeps no connection:
+// there may be few, and whoever has the turn needs another one.
+func (s *schema) turns() (*sql.DB, error) {
 	var db *sql.DB
+	var err error
 	if s.config.Client == SQLite {
 		filename := s.config.Connection.Filename
 		if err := os.MkdirAll(filepath.Dir(filename), 0o750); err != nil {
@@ -103,30 +115,58 @@ func (s *schema) lock(ctx context.Context) (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tx, err := s.hold(ctx, db)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return func() error { return errors.Join(ignoreDone(tx.Rollback()), db.Close()) }, nil
+	db.SetMaxIdleConns(0)
+	return db, nil
 }
 
-func (s *schema) hold(ctx context.Context, db *sql.DB) (*sql.Tx, error) {
+// upToDate tells, changing nothing, that a server has all tables already: a start then takes no turn. Of SQLite it is not
+// asked: the first connection to a file changes it.
+func (s *schema) upToDate(ctx context.Context, db *sql.DB, provider *goose.Provider) bool {
+	if s.config.Client == SQLite {
+		return false
+	}
+	sources := provider.ListSources() // by version
+	var version sql.NullInt64
+	err := db.QueryRowContext(ctx, "SELECT max(version_id) FROM "+versionTable+" WHERE is_applied").Scan(&version)
+	return err == nil && version.Int64 >= sources[len(sources)-1].Version
+}
+
+// takeTurn waits until no other process changes the schema, and keeps them from it until the transaction is rolled back or this
+// process ends.
+func (s *schema) takeTurn(ctx context.Context, turns *sql.DB) (*sql.Tx, error) {
 	for {
-		tx, err := db.BeginTx(ctx, nil)
-		if err == nil && s.config.Client != SQLite {
-			if _, err = tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(lockID)); err != nil {
-				return nil, errors.Join(err, ignoreDone(tx.Rollback()))
-			}
-		}
-		if err == nil || !isBusy(err) {
+		tx, err := s.hold(ctx, turns)
+		if !errors.Is(err, errTaken) && !isBusy(err) {
 			return tx, err
 		}
 		select {
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+var errTaken = errors.New("another process changes the schema")
+
+// hold begins the transaction that has the lock. The error is errTaken, or one that isBusy knows, while another one has it.
+func (s *schema) hold(ctx context.Context, db *sql.DB) (*sql.Tx, error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil || s.config.Client == SQLite {
+		return tx, err
+	}
+	got := false
+	// It is idle while goose works on other connections, which a server may have limited.
+	if _, err = tx.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err == nil {
+		err = tx.QueryRowContext(ctx, "SELECT pg_try_advisory_xact_lock($1)", int64(lockID)).Scan(&got)
+	}
+	if got {
+		return tx, nil
+	}
+	if err == nil {
+		err = errTaken
+	}
+	return nil, errors.Join(err, ignoreDone(tx.Rollback()))
 }
 
 // ignoreDone leaves out the error of a transaction that its context has ended already.

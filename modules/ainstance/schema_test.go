@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -49,7 +51,12 @@ func TestMigrateWaitsForItsTurn(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			cfg := b.fresh(t)
 			other := connect(t, cfg)
-			unlock, err := other.schema.lock(t.Context())
+			turns, err := other.schema.turns()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer turns.Close()
+			turn, err := other.schema.takeTurn(t.Context(), turns)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,14 +69,89 @@ func TestMigrateWaitsForItsTurn(t *testing.T) {
 			if err := other.db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+versionTable).Scan(&n); err == nil {
 				t.Error("the table of versions was made all the same")
 			}
-			if err := unlock(); err != nil {
-				t.Errorf("unlock: %v", err)
+			if err := turn.Rollback(); err != nil {
+				t.Errorf("end the turn: %v", err)
 			}
 			if err := other.Prepare(t.Context()); err != nil {
 				t.Errorf("Prepare afterwards: %v", err)
 			}
 		})
 	}
+}
+
+// TestMigrateWithFewConnections: many processes start at once behind a pooler that has few connections. Who waits for its turn
+// must not hold what the one whose turn it is needs; and no server ends a turn because it is idle meanwhile.
+func TestMigrateWithFewConnections(t *testing.T) {
+	server := pgtest.Start(t)
+	database := server.Database()
+	server.Exec(database, "ALTER DATABASE "+database+" SET idle_in_transaction_session_timeout = '1min'")
+	cfg := postgresConfig(server, database)
+	cfg.Clients.Default.Connection.Port = pooler(t, server.Addr(), 3)
+	cfg.Clients.Default.TimeoutMs = 10_000
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 8 {
+		s := connect(t, cfg)
+		wg.Go(func() {
+			<-start
+			if err := s.Prepare(context.Background()); err != nil {
+				t.Errorf("Prepare: %v", err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+
+	s := connect(t, cfg)
+	turns, err := s.schema.turns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turns.Close()
+	turn, err := s.schema.takeTurn(t.Context(), turns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = turn.Rollback() }()
+	var patience string
+	if err := turn.QueryRowContext(t.Context(), "SHOW idle_in_transaction_session_timeout").Scan(&patience); err != nil || patience != "0" {
+		t.Errorf("a turn may be idle for %q, %v, want without end", patience, err)
+	}
+}
+
+// pooler lets so many connections through at a time; others wait.
+func pooler(t *testing.T, to string, connections int) (port int) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	free := make(chan struct{}, connections)
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer client.Close()
+				free <- struct{}{}
+				defer func() { <-free }()
+				server, err := net.Dial("tcp", to)
+				if err != nil {
+					return
+				}
+				defer server.Close()
+				go func() {
+					_, _ = io.Copy(server, client)
+					_ = server.Close()
+				}()
+				_, _ = io.Copy(client, server)
+			}()
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 // The first tenant's id is 2: 1 is the default instance's.

@@ -74,7 +74,7 @@ func (l *lane) incr(ctx context.Context, key string, windowMs int64, s *script) 
 		return a.result()
 	}
 	l.queue = append(l.queue, a)
-	l.watch.begin(l, a.deadline)
+	l.watch.by(l, a.deadline)
 	if s == single {
 		l.singles++
 	}

@@ -336,8 +336,29 @@ func TestLaneDeadlinesShared(t *testing.T) {
 	until(t, 10*time.Second, "nobody looks for deadlines", func() bool {
 		lane.mu.Lock()
 		defer lane.mu.Unlock()
-		return !lane.watch.on && len(lane.air) == 0
+		return lane.watch.at.IsZero() && len(lane.air) == 0
 	})
+}
+
+// Callers that leave, and would then be late too, block nobody.
+func TestLaneLeavingThenLate(t *testing.T) {
+	s := redistest.Start(t)
+	c, p := held(t, s.Addr(), 150)
+	first := under(t, c, p, "k")
+	ctx, leave := context.WithCancel(t.Context())
+	leaving := attemptAsync(ctx, c, same("k", company+8)...)
+	until(t, 10*time.Second, "a second round trip is under way", func() bool { return p.trips.Load() == 2 })
+	leave()
+	drain(leaving, company+8)
+	lane := c.lanes.byNode[""]
+	until(t, 10*time.Second, "all are late", func() bool {
+		lane.mu.Lock()
+		defer lane.mu.Unlock()
+		return lane.watch.at.IsZero()
+	})
+	close(p.gate)
+	<-first
+	until(t, 10*time.Second, "the lane is idle", lane.idle)
 }
 
 // A connection that is stuck does not take along those who come later.

@@ -4,24 +4,20 @@ import "time"
 
 // watch ends the waits of attempts whose deadlines are over, with one timer for
 // all of a lane: a timer for each would cost more than all else that an attempt
-// does here. It looks when the deadline comes that was the earliest when it looked
-// last, and stops when nobody waits. It is used under the lane's lock.
+// does here. It looks when the earliest deadline comes, and stops when nobody
+// waits. It is used under the lane's lock.
 type watch struct {
 	timer *time.Timer
-	on    bool
+	at    time.Time // when it looks; zero: not at all
 }
 
-// begin sees to it that somebody looks by that deadline: earlier ones are being
-// watched already, as all attempts of a lane have the same time.
-func (w *watch) begin(l *lane, deadline time.Time) {
-	if w.on {
+// by sees to it that somebody looks by that deadline. Nearly always somebody does
+// already, as all attempts of a lane have the same time and come one after another.
+func (w *watch) by(l *lane, deadline time.Time) {
+	if !w.at.IsZero() && !deadline.Before(w.at) {
 		return
 	}
-	w.on = true
-	w.at(l, deadline)
-}
-
-func (w *watch) at(l *lane, deadline time.Time) {
+	w.at = deadline
 	if w.timer == nil {
 		w.timer = time.AfterFunc(time.Until(deadline), l.look)
 		return
@@ -50,7 +46,8 @@ func (l *lane) look() {
 	for _, f := range l.air {
 		expire(f.all)
 	}
-	if l.watch.on = !next.IsZero(); l.watch.on {
-		l.watch.at(l, next)
+	l.watch.at = time.Time{}
+	if !next.IsZero() {
+		l.watch.by(l, next)
 	}
 }
