@@ -22,20 +22,7 @@ func TestMigrateAtOnce(t *testing.T) {
 	for _, b := range backends(t) {
 		t.Run(b.name, func(t *testing.T) {
 			cfg := b.fresh(t)
-			const processes = 8
-			start := make(chan struct{})
-			var wg sync.WaitGroup
-			for range processes {
-				s := connect(t, cfg)
-				wg.Go(func() {
-					<-start
-					if err := s.Prepare(context.Background()); err != nil {
-						t.Errorf("Prepare: %v", err)
-					}
-				})
-			}
-			close(start)
-			wg.Wait()
+			prepareAtOnce(t, cfg, 8)
 			s := connect(t, cfg)
 			var applied int
 			if err := s.db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+versionTable+" WHERE version_id = 1").Scan(&applied); err != nil || applied != 1 {
@@ -43,6 +30,24 @@ func TestMigrateAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// prepareAtOnce lets so many stores, as of so many processes, make the tables.
+func prepareAtOnce(t *testing.T, cfg Config, stores int) {
+	t.Helper()
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for range stores {
+		s := connect(t, cfg)
+		wg.Go(func() {
+			<-start
+			if err := s.Prepare(context.Background()); err != nil {
+				t.Errorf("Prepare: %v", err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
 }
 
 // Nothing of the schema is touched, not even goose's own table, while another process has its turn.
@@ -88,19 +93,7 @@ func TestMigrateWithFewConnections(t *testing.T) {
 	cfg := postgresConfig(server, database)
 	cfg.Clients.Default.Connection.Port = pooler(t, server.Addr(), 3)
 	cfg.Clients.Default.TimeoutMs = 10_000
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 8 {
-		s := connect(t, cfg)
-		wg.Go(func() {
-			<-start
-			if err := s.Prepare(context.Background()); err != nil {
-				t.Errorf("Prepare: %v", err)
-			}
-		})
-	}
-	close(start)
-	wg.Wait()
+	prepareAtOnce(t, cfg, 8)
 
 	s := connect(t, cfg)
 	turns, err := s.schema.turns()
