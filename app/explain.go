@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,8 +146,8 @@ func staticInfo(s instance.Static) InstanceInfo {
 
 // InstanceInfos are the instances, by name: those that the configuration states,
 // with what their records add, and those that only the store of records has, if
-// it is an instance.Editor. The error says that the store cannot be asked; the list is then that of the
-// configuration.
+// it is an instance.Editor. The error says that the store cannot be asked; the
+// list is then that of the configuration.
 func (a *App) InstanceInfos(ctx context.Context) ([]InstanceInfo, error) {
 	statics := a.current.Load().sections.statics
 	list := make([]InstanceInfo, 0, len(statics))
@@ -166,17 +165,13 @@ func (a *App) InstanceInfos(ctx context.Context) ([]InstanceInfo, error) {
 		return list, fmt.Errorf("list the records of instances: %w", err)
 	}
 	for _, r := range records {
-		i, ok := stated[r.Name]
-		if !ok {
-			list = append(list, InstanceInfo{Name: r.Name, ID: r.ID, Title: r.Title, Disabled: r.Disabled, Isolate: r.Isolate})
-			continue
+		rec, i := *r, len(list)
+		if at, ok := stated[r.Name]; ok {
+			rec, i = statics[at].Over(rec), at
+		} else {
+			list = append(list, InstanceInfo{Name: r.Name})
 		}
-		info := &list[i]
-		info.ID, info.Title = cmp.Or(r.ID, info.ID), cmp.Or(info.Title, r.Title)
-		info.Disabled = info.Disabled || r.Disabled
-		if statics[i].Isolate == nil {
-			info.Isolate = r.Isolate
-		}
+		list[i].ID, list[i].Title, list[i].Disabled, list[i].Isolate = rec.ID, rec.Title, rec.Disabled, rec.Isolate
 	}
 	slices.SortFunc(list, func(a, b InstanceInfo) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil

@@ -1,10 +1,5 @@
 package instance
 
-import (
-	"cmp"
-	"log/slog"
-)
-
 // build makes the instance of the record that a slot holds; nil if it holds none
 // any more. It computes only, so a stampede to a new instance does the work once.
 func (m *Manager) build(name string, s *slot) (*Instance, error) {
@@ -26,27 +21,18 @@ func (m *Manager) build(name string, s *slot) (*Instance, error) {
 		m.life.logger.Error("the stored config of an instance is refused; the last good one stays in force",
 			"instance", name, "error", fault)
 	}
-	inst := &Instance{
-		Name: name, ID: rec.ID, Title: rec.Title, Disabled: rec.Disabled, Isolate: rec.Isolate,
-		Set: o.set, config: o.config, fault: fault, slot: s, rec: rec, life: m.life,
-	}
+	shown := *rec
 	if static != nil {
-		inst.stateOver(static, m.life.logger)
+		shown = static.Over(shown)
+		if static.ID != 0 && static.ID != rec.ID {
+			m.life.logger.Warn("the record of an instance has another id than its configuration; the record's is used",
+				"instance", name, "recordID", rec.ID, "configuredID", static.ID, "configured", static.Where)
+		}
 	}
-	return m.keep(inst), nil
-}
-
-// stateOver lets what the configuration states of an instance win over its
-// record, but for the id: data is stored under the record's.
-func (i *Instance) stateOver(s *Static, logger *slog.Logger) {
-	i.Title = cmp.Or(s.Title, i.Title)
-	if s.Isolate != nil {
-		i.Isolate = *s.Isolate
-	}
-	if s.ID != 0 && s.ID != i.ID {
-		logger.Warn("the record of an instance has another id than its configuration; the record's is used",
-			"instance", i.Name, "recordID", i.ID, "configuredID", s.ID, "configured", s.Where)
-	}
+	return m.keep(&Instance{
+		Name: name, ID: shown.ID, Title: shown.Title, Disabled: shown.Disabled, Isolate: shown.Isolate,
+		Set: o.set, config: o.config, fault: fault, slot: s, rec: rec, life: m.life,
+	}), nil
 }
 
 // effective gives the options of an instance with the stored config of its

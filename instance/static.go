@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,6 +32,18 @@ type Static struct {
 	Config *config.Tree
 	// Where is the file, or file and line, that states the instance.
 	Where string
+}
+
+// Over is the record of an instance with what the configuration states of it: that
+// wins, but either of them disables, and the id is the record's, under which data
+// is stored. The config stays the record's.
+func (s *Static) Over(rec Record) Record {
+	rec.Title = cmp.Or(s.Title, rec.Title)
+	rec.Disabled = rec.Disabled || s.Disabled
+	if s.Isolate != nil {
+		rec.Isolate = *s.Isolate
+	}
+	return rec
 }
 
 // stated is a static instance as it is written.

@@ -171,6 +171,7 @@ func TestRefusedBeforeTheBody(t *testing.T) {
 // TestHalfClosed: a client that says no more, but listens, gets a well-formed answer; one that has left costs nothing.
 func TestHalfClosed(t *testing.T) {
 	s := Start(t, Setup{})
+	s.Do(t, http.MethodGet, "/api/test/vona/probe/hello", "") // the instance is there: nobody leaves while it is looked up
 	before := runtime.NumGoroutine()
 	sameDay(t, func() {
 		s.Redis.FlushAll()
@@ -200,6 +201,11 @@ func TestHalfClosed(t *testing.T) {
 		}
 		if admitted > 3 || left == 0 && admitted != 3 {
 			t.Errorf("admitted %d, left %d, want 3 admitted", admitted, left)
+		}
+		for _, key := range s.Redis.Keys("*") {
+			if n := s.Redis.Do("GET", key); n != "20" { // the attempts of those who left stand too (A11)
+				t.Errorf("counted %v of 20", n)
+			}
 		}
 	})
 	awaitGoroutines(t, before)

@@ -2,6 +2,7 @@ package ainstance
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -50,21 +51,29 @@ func prepareAtOnce(t *testing.T, cfg Config, stores int) {
 	wg.Wait()
 }
 
+// takeTurn takes the turn of another process, until it is rolled back or the test ends.
+func takeTurn(t *testing.T, s *Store) *sql.Tx {
+	t.Helper()
+	turns, err := s.schema.turns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = turns.Close() })
+	turn, err := s.schema.takeTurn(t.Context(), turns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = turn.Rollback() })
+	return turn
+}
+
 // Nothing of the schema is touched, not even goose's own table, while another process has its turn.
 func TestMigrateWaitsForItsTurn(t *testing.T) {
 	for _, b := range backends(t) {
 		t.Run(b.name, func(t *testing.T) {
 			cfg := b.fresh(t)
 			other := connect(t, cfg)
-			turns, err := other.schema.turns()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer turns.Close()
-			turn, err := other.schema.takeTurn(t.Context(), turns)
-			if err != nil {
-				t.Fatal(err)
-			}
+			turn := takeTurn(t, other)
 			cfg.Clients.Default.TimeoutMs = 200
 			s := connect(t, cfg)
 			if err := s.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "timeoutMs") {
@@ -95,17 +104,7 @@ func TestMigrateWithFewConnections(t *testing.T) {
 	cfg.Clients.Default.TimeoutMs = 10_000
 	prepareAtOnce(t, cfg, 8)
 
-	s := connect(t, cfg)
-	turns, err := s.schema.turns()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer turns.Close()
-	turn, err := s.schema.takeTurn(t.Context(), turns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = turn.Rollback() }()
+	turn := takeTurn(t, connect(t, cfg))
 	var patience string
 	if err := turn.QueryRowContext(t.Context(), "SHOW idle_in_transaction_session_timeout").Scan(&patience); err != nil || patience != "0" {
 		t.Errorf("a turn may be idle for %q, %v, want without end", patience, err)

@@ -88,7 +88,7 @@ func TestAllocCounter(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := stubbed(t)
-	lane := c.lanes.byNode[""]
+	lane := c.lanes.anyNode
 	hash, key, windowMs := single.hash, strings.Repeat("key", 20), policy(nil).WindowMs // in variables, as in earnest
 
 	bare := testing.AllocsPerRun(1000, func() {
@@ -145,7 +145,7 @@ func TestAllocCounter(t *testing.T) {
 // An open breaker costs nothing.
 func TestAllocOpenBreaker(t *testing.T) {
 	c := stubbed(t)
-	trips(c.lanes.byNode[""].breaker, 5, errFailed)
+	trips(c.lanes.anyNode.breaker, 5, errFailed)
 	got := testing.AllocsPerRun(1000, func() {
 		if _, err := c.Incr(t.Context(), "k", 60_000); !errors.Is(err, errOpen) {
 			t.Fatal(err)

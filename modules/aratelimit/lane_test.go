@@ -91,7 +91,7 @@ func attemptAsync(ctx context.Context, c Counter, keys ...string) <-chan verdict
 
 func queued(t *testing.T, c *redisCounter, n int) {
 	t.Helper()
-	lane := c.lanes.byNode[""]
+	lane := c.lanes.anyNode
 	until(t, 10*time.Second, "attempts wait", func() bool {
 		lane.mu.Lock()
 		defer lane.mu.Unlock()
@@ -197,7 +197,7 @@ func TestLaneCompany(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 	}
-	lane := c.lanes.byNode[""]
+	lane := c.lanes.anyNode
 	until(t, 10*time.Second, "the lane is idle", lane.idle)
 	if lane.singles != 0 {
 		t.Errorf("%d commands are said to wait", lane.singles)
@@ -307,7 +307,7 @@ func TestLaneDeadlines(t *testing.T) {
 	}
 	close(p.gate)
 	<-stuck
-	until(t, 10*time.Second, "the lane is idle", c.lanes.byNode[""].idle)
+	until(t, 10*time.Second, "the lane is idle", c.lanes.anyNode.idle)
 	if n := s.Do("EXISTS", "late"); n != int64(0) {
 		t.Error("an attempt was sent after its deadline")
 	}
@@ -331,7 +331,7 @@ func TestLaneDeadlinesShared(t *testing.T) {
 	}
 	close(p.gate)
 	<-first
-	lane := c.lanes.byNode[""]
+	lane := c.lanes.anyNode
 	until(t, 10*time.Second, "the lane is idle", lane.idle)
 	until(t, 10*time.Second, "nobody looks for deadlines", func() bool {
 		lane.mu.Lock()
@@ -350,7 +350,7 @@ func TestLaneLeavingThenLate(t *testing.T) {
 	until(t, 10*time.Second, "a second round trip is under way", func() bool { return p.trips.Load() == 2 })
 	leave()
 	drain(leaving, company+8)
-	lane := c.lanes.byNode[""]
+	lane := c.lanes.anyNode
 	until(t, 10*time.Second, "all are late", func() bool {
 		lane.mu.Lock()
 		defer lane.mu.Unlock()
@@ -379,7 +379,7 @@ func TestLaneGoesRound(t *testing.T) {
 func TestLaneHalfOpen(t *testing.T) {
 	s := redistest.Start(t)
 	c, p := held(t, s.Addr(), longMs)
-	lane := c.lanes.byNode[""]
+	lane := c.lanes.anyNode
 	trips(lane.breaker, 5, errFailed)
 	until(t, 10*time.Second, "the breaker is half-open", func() bool { return lane.breaker.state() == stateHalfOpen })
 	probe := under(t, c, p, "k")
@@ -403,7 +403,7 @@ func TestLanePanic(t *testing.T) {
 	s := redistest.Start(t)
 	c, p := held(t, s.Addr(), longMs)
 	log := &logBuffer{}
-	c.lanes.byNode[""].logger = slog.New(slog.NewJSONHandler(log, nil))
+	c.lanes.anyNode.logger = slog.New(slog.NewJSONHandler(log, nil))
 	p.before = func(cmds []redis.Cmder) {
 		if len(cmds) > 1 || cmds[0].Args()[3] == "bad" {
 			panic("secret: " + secretAddr)
@@ -483,7 +483,7 @@ func TestLaneStop(t *testing.T) {
 	<-first
 	until(t, 10*time.Second, "the batch is under way", func() bool { return p.trips.Load() >= 2 })
 	waiting := attemptAsync(t.Context(), c, same("k", 10)...)
-	lane := c.lanes.byNode[""]
+	lane := c.lanes.anyNode
 	until(t, 10*time.Second, "attempts wait", func() bool {
 		lane.mu.Lock()
 		defer lane.mu.Unlock()
@@ -566,7 +566,7 @@ func TestLaneStress(t *testing.T) {
 	}
 	wg.Wait()
 	c.stop()
-	if !c.lanes.byNode[""].idle() {
+	if !c.lanes.anyNode.idle() {
 		t.Error("a round trip is under way after the stop")
 	}
 }

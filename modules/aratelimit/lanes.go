@@ -3,6 +3,8 @@ package aratelimit
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,10 +17,10 @@ import (
 type lanes struct {
 	open    func() *lane
 	cluster *redis.ClusterClient // nil if there is none
-	anyNode *lane                // byNode[""]
+	anyNode *lane                // all there is without a cluster; in one for keys whose node nobody knows yet
 
 	mu      sync.RWMutex
-	byNode  map[string]*lane // by address; "" while nobody knows the node
+	byNode  map[string]*lane // of a cluster, by address
 	stopped bool
 }
 
@@ -29,7 +31,6 @@ func newLanes(client redis.UniversalClient, timeout time.Duration, cfg BreakerCo
 	}
 	l.cluster, _ = client.(*redis.ClusterClient)
 	l.anyNode = l.open()
-	l.byNode[""] = l.anyNode
 	return l
 }
 
@@ -69,7 +70,7 @@ func (l *lanes) add(node string) *lane {
 		return lane
 	}
 	for other, lane := range l.byNode {
-		if other != "" && lane.idle() && lane.breaker.state() == stateClosed {
+		if lane.idle() && lane.breaker.state() == stateClosed {
 			delete(l.byNode, other)
 		}
 	}
@@ -84,11 +85,12 @@ func (l *lanes) add(node string) *lane {
 func (l *lanes) states() map[state]int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
+	if len(l.byNode) == 0 {
+		return map[state]int{l.anyNode.breaker.state(): 1}
+	}
 	states := map[state]int{}
-	for node, lane := range l.byNode {
-		if node != "" || len(l.byNode) == 1 {
-			states[lane.breaker.state()]++
-		}
+	for _, lane := range l.byNode {
+		states[lane.breaker.state()]++
 	}
 	return states
 }
@@ -96,10 +98,7 @@ func (l *lanes) states() map[state]int {
 func (l *lanes) stop() {
 	l.mu.Lock()
 	l.stopped = true
-	all := make([]*lane, 0, len(l.byNode))
-	for _, lane := range l.byNode {
-		all = append(all, lane)
-	}
+	all := append(slices.Collect(maps.Values(l.byNode)), l.anyNode)
 	l.mu.Unlock()
 	for _, lane := range all {
 		lane.stop()
