@@ -5,8 +5,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/vonago/vonago/instance"
 	"github.com/vonago/vonago/onion"
@@ -57,6 +60,14 @@ func TestServeAllocations(t *testing.T) {
 	}
 }
 
+// TestExchangeSize: up to 512 bytes Go needs no header for an object with
+// pointers. One word more would cost every request 64 bytes.
+func TestExchangeSize(t *testing.T) {
+	if size := unsafe.Sizeof(exchange{}); size > 512 {
+		t.Errorf("an exchange has %d bytes, at most 512", size)
+	}
+}
+
 func BenchmarkServe(b *testing.B) {
 	serve := serveOnce(b)
 	b.ReportAllocs()
@@ -104,4 +115,49 @@ func routed(tb testing.TB, steps int) (*Runtime, *onion.Call) {
 		tb.Fatal(err)
 	}
 	return rt, c
+}
+
+// addingWriter adds a value to each header field when the header is sent.
+type addingWriter struct{ quietWriter }
+
+func (w *addingWriter) WriteHeader(int) {
+	for key := range w.header {
+		w.header.Add(key, "added")
+	}
+}
+
+// TestSharedHeaderValues: what is added to the header of one response does not
+// reach those after it, for lengths that have a shared value and for others.
+func TestSharedHeaderValues(t *testing.T) {
+	type in struct {
+		N int `param:"n"`
+	}
+	e := New(newApp(onion.Get("some", "some/:n", func(_ context.Context, in *in) (string, error) {
+		return strings.Repeat("x", in.N), nil
+	})).mustBuild(t))
+	envelope := len(`{"code":0,"message":"Success","data":""}`)
+	for _, n := range []int{1, 2, 1023 - envelope, 1024 - envelope, 5000} {
+		r := httptest.NewRequest(http.MethodGet, "/api/t/some/"+strconv.Itoa(n), nil)
+		r.Header.Set("Accept", "application/json")
+		first := &addingWriter{quietWriter{http.Header{}}}
+		e.ServeHTTP(first, r)
+		for key, values := range first.header {
+			if len(values) != 2 {
+				t.Fatalf("%s: %q, want a value and one added", key, values)
+			}
+		}
+		second := httptest.NewRecorder()
+		e.ServeHTTP(second, r)
+		if got, want := second.Header().Values("Content-Length"), strconv.Itoa(second.Body.Len()); !slices.Equal(got, []string{want}) {
+			t.Errorf("length %d: Content-Length %q, want %s", n, got, want)
+		}
+		if got := second.Header().Values("Content-Type"); !slices.Equal(got, []string{typeJSON}) {
+			t.Errorf("length %d: Content-Type %q", n, got)
+		}
+	}
+	for i, text := range valuesLength {
+		if text != strconv.Itoa(i) {
+			t.Fatalf("the shared value of %d is %q", i, text)
+		}
+	}
 }

@@ -20,16 +20,12 @@ type exchange struct {
 	call    onion.Call
 	runtime *Runtime
 	writer  responseWriter
-	// filters are those of the route, once there is one.
-	filters []onion.FilterFunc
-	routed  bool
 	// complete is set when the executor has sent a whole response; aborted when
 	// one that others began will never be whole.
 	complete bool
 	aborted  bool
 
-	params [2]onion.Param // room for most routes' parameters
-	length [1]string      // the value of Content-Length
+	params [1]onion.Param // room for most routes' parameters
 }
 
 type exchangeKey struct{}
@@ -52,7 +48,7 @@ func newExchange(rt *Runtime, w http.ResponseWriter, r *http.Request) *exchange 
 	c.Addr, c.Host, c.Secure = o.addr, o.host, o.secure
 	c.Locale = localeOf(r.Header)
 	c.WantsJSON = wantsJSON(c.Path, r.Header, rt.compatAccept)
-	x.writer = responseWriter{ResponseWriter: w, written: &c.Response.Written, head: r.Method == http.MethodHead}
+	x.writer = responseWriter{ResponseWriter: w, call: c}
 	c.Response.Header, c.Response.Writer = w.Header(), &x.writer
 	c.Params = x.params[:0]
 	c.Set(exchangeKey{}, x)
@@ -88,10 +84,13 @@ func (x *exchange) logger() *slog.Logger { return x.runtime.env.Logger }
 // filtersOf are the filters for a call's errors: the route's, else those of its
 // instance, else the application's.
 func (x *exchange) filtersOf(c *onion.Call) []onion.FilterFunc {
-	if x.routed {
-		return x.filters
+	set := x.runtime.setOf(instance.Of(c))
+	if c.Route != nil {
+		if chain, err := set.Chain(c.Route); err == nil {
+			return chain.Filters
+		}
 	}
-	return x.runtime.setOf(instance.Of(c)).Filters()
+	return set.Filters()
 }
 
 // finish answers with an outcome, once: what comes after a response has begun

@@ -151,9 +151,6 @@ func (rt *Runtime) Dispatch(ctx context.Context, c *onion.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x := exchangeOf(c); x != nil {
-		x.filters, x.routed = chain.Filters, true
-	}
 	return chain.Run(ctx, c)
 }
 

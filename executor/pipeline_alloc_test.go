@@ -49,9 +49,8 @@ type createInput struct {
 }
 
 // What the two requests may allocate. Of the first: the exchange, the input, the
-// action's answer, the anonymous passport, the digits of Content-Length and one
-// of validator's. The second adds what encoding/json and validator make of a
-// body.
+// action's answer, the anonymous passport, and two small ones of validator's. The
+// second adds what encoding/json and validator make of a body.
 const (
 	viewAllocations   = 6
 	createAllocations = 13

@@ -15,8 +15,7 @@ import (
 // it too.
 type responseWriter struct {
 	http.ResponseWriter
-	written *onion.Written
-	head    bool
+	call *onion.Call
 }
 
 // WriteHeader sends the header. Informational ones but 101 do not begin the
@@ -29,8 +28,8 @@ func (w *responseWriter) WriteHeader(status int) {
 }
 
 func (w *responseWriter) begin(status int) {
-	if w.written.Status == 0 {
-		w.written.Status = status
+	if written := &w.call.Response.Written; written.Status == 0 {
+		written.Status = status
 	}
 }
 
@@ -50,9 +49,11 @@ func (w *responseWriter) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
+// count adds bytes that have left: those that are written in answer to a HEAD
+// never do.
 func (w *responseWriter) count(n int64) {
-	if !w.head {
-		w.written.Bytes += n
+	if w.call.Request.Method != http.MethodHead {
+		w.call.Response.Written.Bytes += n
 	}
 }
 

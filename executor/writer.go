@@ -131,8 +131,7 @@ func (x *exchange) send(c *onion.Call, status int, contentType string, body []by
 		}
 		body = nil
 	} else {
-		x.length[0] = strconv.Itoa(len(body))
-		h["Content-Length"] = x.length[:]
+		h["Content-Length"] = lengthValues(len(body))
 	}
 	x.complete = true
 	w := c.Response.Writer
@@ -144,12 +143,29 @@ func (x *exchange) send(c *onion.Call, status int, contentType string, body []by
 	return nil
 }
 
-// The content types as header values. They are shared by all responses: to add
-// to one of them makes a list of its own.
+// Header values that are shared by all responses: to add to one of them makes a
+// list of its own.
 var (
 	valuesJSON = []string{typeJSON}
 	valuesHTML = []string{typeHTML}
+	// valuesLength are the lengths that most answers have.
+	valuesLength = numbers(1024)
 )
+
+func numbers(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = strconv.Itoa(i)
+	}
+	return list
+}
+
+func lengthValues(n int) []string {
+	if n < len(valuesLength) {
+		return valuesLength[n : n+1 : n+1]
+	}
+	return []string{strconv.Itoa(n)}
+}
 
 func typeValues(contentType string) []string {
 	switch contentType {

@@ -23,8 +23,6 @@ type Call struct {
 	// Host is the Host as sent, with its port; proxies are heard only as
 	// contract D4 allows.
 	Host string
-	// Secure reports TLS, to the client or to a trusted proxy (contract D4).
-	Secure bool
 	// Header holds the request's header fields.
 	Header http.Header
 	// Addr is the client address of contract D4, normalised; the zero Addr if
@@ -36,32 +34,40 @@ type Call struct {
 	// Instance names the tenant; "" is the default one. It means nothing when
 	// NoInstance is set (the name "null", contract D1).
 	Instance string
-	// NoInstance is set for the instance name "null".
-	NoInstance bool
 
 	// Route is set once the router found it.
 	Route *RouteInfo
 	// Params are the values of the route's ":name" and "*" segments, in order.
 	Params Params
 
-	// Inner marks a PerformAction with inner access (contract F1, P4).
-	Inner bool
 	// AuthToken is a token given to PerformAction instead of in a header.
 	AuthToken string
 
+	// Secure reports TLS, to the client or to a trusted proxy (contract D4).
+	Secure bool
+	// NoInstance is set for the instance name "null".
+	NoInstance bool
+	// Inner marks a PerformAction with inner access (contract F1, P4).
+	Inner bool
 	// WantsJSON is the negotiated format (contract C4).
 	WantsJSON bool
+
 	// Body is the request's body; a-body:bodyReq fills it.
 	Body Body
 
 	// Response is what goes back.
 	Response Response
 
-	query    url.Values
-	queryErr error
-	values   []callValue
-	room     [3]callValue // what values usually needs
-	own      callContext  // what WithCall gives first
+	query  *parsedQuery
+	values []callValue
+	room   [3]callValue // what values usually needs
+	own    callContext  // what WithCall gives first
+}
+
+// parsedQuery is what Query came to.
+type parsedQuery struct {
+	values url.Values
+	err    error
 }
 
 // Body is a parsed request body. At most one of JSON and Form is set.
@@ -134,9 +140,10 @@ func (c *Call) IP() string {
 // values hold what could be read.
 func (c *Call) Query() (url.Values, error) {
 	if c.query == nil {
-		c.query, c.queryErr = url.ParseQuery(c.RawQuery)
+		values, err := url.ParseQuery(c.RawQuery)
+		c.query = &parsedQuery{values, err}
 	}
-	return c.query, c.queryErr
+	return c.query.values, c.query.err
 }
 
 // QueryField gives the first value of a query field and how often the field is
