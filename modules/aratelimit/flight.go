@@ -127,11 +127,18 @@ func (l *lane) send(ctx context.Context, deadline time.Time, f *flight) (proof e
 	return f.proof()
 }
 
-// exec sends commands in one round trip.
+// exec sends commands in one round trip. Their arguments are parts of one list,
+// made for this round trip alone: a hook of the client may keep them.
 func (l *lane) exec(ctx context.Context, commands []command, whole bool) error {
+	args := make([]any, 0, len(commands)*mostArguments)
+	var windowMs any
 	for i := range commands {
-		first := commands[i].attempts[0]
-		commands[i].cmd = first.script.command(ctx, first.key, first.windowMs, len(commands[i].attempts), whole)
+		first, from := commands[i].attempts[0], len(args)
+		if windowMs != first.windowMs {
+			windowMs = first.windowMs
+		}
+		args = first.script.append(args, first.key, windowMs, len(commands[i].attempts), whole)
+		commands[i].cmd = redis.NewCmd(ctx, args[from:len(args):len(args)]...)
 	}
 	if len(commands) == 1 {
 		return l.client.Process(ctx, commands[0].cmd) //nolint:wrapcheck // classOf looks at it, nobody reads it

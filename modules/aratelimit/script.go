@@ -1,7 +1,6 @@
 package aratelimit
 
 import (
-	"context"
 	_ "embed" // the scripts
 	"errors"
 
@@ -27,18 +26,22 @@ type script struct {
 
 func newScript(text string) *script { return &script{text: text, hash: redis.NewScript(text).Hash()} }
 
-// command makes the command that adds n attempts. Where the script is missing,
-// whole sends it along: EVAL counts and loads it, in one command and on the very
-// node that lost it.
-func (s *script) command(ctx context.Context, key string, windowMs int64, n int, whole bool) *redis.Cmd {
+// mostArguments is how many arguments a command has at most.
+const mostArguments = 6
+
+// append appends the arguments of the command that adds n attempts. Where the
+// script is missing, whole sends it along: EVAL counts and loads it, in one command
+// and on the very node that lost it.
+func (s *script) append(args []any, key string, windowMs any, n int, whole bool) []any {
 	name, body := any("evalsha"), s.hash
 	if whole {
 		name, body = "eval", s.text
 	}
+	args = append(args, name, body, 1, key, windowMs)
 	if s == joint {
-		return redis.NewCmd(ctx, name, body, 1, key, windowMs, n)
+		args = append(args, n)
 	}
-	return redis.NewCmd(ctx, name, body, 1, key, windowMs)
+	return args
 }
 
 // replyOf reads what a command came to. A reply that was read counts even if the
