@@ -43,6 +43,8 @@ func TestStartUpErrorsNameThePlace(t *testing.T) {
 		{"enable", withApp(testInput(module()), appSettings(scene(map[string]any{"enable": 1}))), []string{"enable", "got 1"}},
 		{"meta", withApp(testInput(module()), appSettings(scene(map[string]any{"meta": map[string]any{"mod": "dev"}}))), []string{"meta.mod", "unknown option"}},
 		{"regexp", withApp(testInput(module()), appSettings(scene(map[string]any{"match": "regexp:///(?=x)/"}))), []string{"match", "(?=x)"}},
+		{"every pattern", withApp(testInput(module()), appSettings(scene(map[string]any{"match": []any{"regexp://x", "/a", 5}, "ignore": "regexp:///("}))), []string{
+			`match.0: "regexp://x": want regexp:///source/flags`, "match.2: want a path, got 5", `ignore: "regexp:///("`}},
 		{"cycle", withApp(testInput(module()), appSettings(scene(map[string]any{"dependencies": "a-body:bodyReq"}))), []string{"cycle", "a-ratelimit:rateLimit after"}},
 		{"null option", testSetInput(module(), scene(map[string]any{"rateLimit": map[string]any{"limit": nil}})), []string{"rateLimit.limit", "null"}},
 		{"module twice", testInput(module(), module()), []string{"module demo-student is listed twice"}},
@@ -69,6 +71,27 @@ func TestStartUpErrorsNameThePlace(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestItemOfAListNamesItsLayer: an item is set by whoever set the list, also where
+// the fault shows after the merge only.
+func TestItemOfAListNamesItsLayer(t *testing.T) {
+	type options struct {
+		Names []string `json:"names"`
+	}
+	def := Interceptor("a-x:named", func() options { return options{} }, tracing[options](""), Global())
+	e, err := Build(withApp(testInput(Basic{ModuleName: "a-x", ModuleOnions: []Onion{def}}), Settings{
+		Kind: LayerApp, Label: "application config",
+		Onions: map[string]any{"interceptor": map[string]any{"a-x:named": map[string]any{"names": []any{"x", nil}}}},
+		Source: func(path ...string) string { return "config.yaml:" + strings.Join(path, "/") },
+	}))
+	if err == nil {
+		_, err = e.Set("", false)
+	}
+	want := "onion a-x:named: application config (config.yaml:interceptor/a-x:named/names/1): names.1: null is no value here, want a string"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

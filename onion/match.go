@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,38 +20,45 @@ type patterns struct {
 	regexps []*regexp.Regexp
 }
 
-// parsePatterns reads match or ignore: a text or a list of texts. null is "not
-// given".
-func parsePatterns(v any) (patterns, error) {
+// parsePatterns reads the option match or ignore: a text or a list of texts. null
+// is "not given". Every bad one of a list is among the problems.
+func parsePatterns(option string, v any) (patterns, problems) {
+	p := patterns{given: v != nil}
+	var bad problems
+	add := func(item any, path ...string) {
+		if err := p.add(item); err != nil {
+			bad = append(bad, problem{path: path, text: err.Error(), cause: err})
+		}
+	}
 	switch x := v.(type) {
 	case nil:
-		return patterns{}, nil
 	case string:
-		return newPatterns([]any{x})
+		add(x, option)
 	case []any:
-		return newPatterns(x)
+		for i, item := range x {
+			add(item, option, strconv.Itoa(i))
+		}
+	default:
+		bad = problems{{path: []string{option}, text: "want a path or a list of paths, got " + describe(v)}}
 	}
-	return patterns{}, fmt.Errorf("want a path or a list of paths, got %s", describe(v))
+	return p, bad
 }
 
-func newPatterns(texts []any) (patterns, error) {
-	p := patterns{given: true}
-	for _, item := range texts {
-		text, ok := item.(string)
-		if !ok {
-			return p, fmt.Errorf("want paths, got %s", describe(item))
-		}
-		if !strings.HasPrefix(text, regexpScheme) {
-			p.exact = append(p.exact, text)
-			continue
-		}
-		re, err := parseRegexp(text)
-		if err != nil {
-			return p, err
-		}
-		p.regexps = append(p.regexps, re)
+func (p *patterns) add(item any) error {
+	text, ok := item.(string)
+	if !ok {
+		return fmt.Errorf("want a path, got %s", describe(item))
 	}
-	return p, nil
+	if !strings.HasPrefix(text, regexpScheme) {
+		p.exact = append(p.exact, text)
+		return nil
+	}
+	re, err := parseRegexp(text)
+	if err != nil {
+		return err
+	}
+	p.regexps = append(p.regexps, re)
+	return nil
 }
 
 // parseRegexp reads "regexp:///source/flags". The source ends at the last slash;
@@ -100,13 +108,10 @@ type selection struct {
 }
 
 func parseSelection(options map[string]any) (selection, error) {
-	match, err := parsePatterns(options[optMatch])
-	if err != nil {
-		return selection{}, &OptionError{Path: []string{optMatch}, Message: err.Error()}
-	}
-	ignore, err := parsePatterns(options[optIgnore])
-	if err != nil {
-		return selection{}, &OptionError{Path: []string{optIgnore}, Message: err.Error()}
+	match, badMatch := parsePatterns(optMatch, options[optMatch])
+	ignore, badIgnore := parsePatterns(optIgnore, options[optIgnore])
+	if bad := slices.Concat(badMatch, badIgnore); len(bad) > 0 {
+		return selection{}, bad
 	}
 	return selection{match, ignore}, nil
 }

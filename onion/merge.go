@@ -1,6 +1,7 @@
 package onion
 
 import (
+	"strconv"
 	"strings"
 )
 
@@ -74,6 +75,22 @@ func (m *merged) layer(path string) int {
 		}
 		path = path[:cut]
 	}
+}
+
+// setter finds the layer that set the option at path; -1 if nobody did. An item of a
+// list was set with the list.
+func (m *merged) setter(path []string) int {
+	for len(path) > 0 {
+		if i, ok := m.from[strings.Join(path, pathSep)]; ok {
+			return i
+		}
+		last := len(path) - 1
+		if _, err := strconv.Atoi(path[last]); err != nil {
+			break
+		}
+		path = path[:last]
+	}
+	return -1
 }
 
 // merge applies layers in the groups of contract A4: S (defaults to stored),

@@ -48,9 +48,8 @@ func checkOuter(kind LayerKind, patch map[string]any) problems {
 		}
 	}
 	for _, name := range []string{optMatch, optIgnore} {
-		if _, err := parsePatterns(patch[name]); err != nil {
-			add(err.Error(), name)
-		}
+		_, bad := parsePatterns(name, patch[name])
+		found = append(found, bad...)
 	}
 	for _, name := range []string{optDependencies, optDependents} {
 		v := patch[name]

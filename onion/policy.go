@@ -161,11 +161,14 @@ func (n *node) parse(text string) (any, error) {
 		}
 		return text == "true", nil
 	case kindInt:
-		i, err := strconv.ParseInt(text, 10, 64)
+		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return i, nil
+		}
+		f, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return nil, fmt.Errorf("want a whole number, got %q", text)
 		}
-		return i, nil
+		return toInt(f) // 5.0 is one, as it is in YAML (contract A3)
 	case kindFloat:
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil {

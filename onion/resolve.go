@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // resolved are an onion's options after all layers, with their record.
@@ -55,13 +54,7 @@ func (r *resolved) settle(env Env) {
 func (r *resolved) name(err error) Errors {
 	var errs Errors
 	for _, p := range problemsOf(err) {
-		index := -1
-		if len(p.path) > 0 {
-			if i, ok := r.merged.from[strings.Join(p.path, pathSep)]; ok {
-				index = i
-			}
-		}
-		at := p.path
+		at, index := p.path, r.merged.setter(p.path)
 		if index < 0 {
 			at = []string{optEnable}
 			index = r.merged.layer(optEnable)

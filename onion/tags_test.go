@@ -181,6 +181,27 @@ func TestAmbiguousTagName(t *testing.T) {
 	}
 }
 
+// Whole numbers in tags are those of configuration (contract A3): 5.0 is one.
+func TestWholeNumbersInTags(t *testing.T) {
+	def := rateOnion()
+	for text, want := range map[string]any{
+		"5": int64(5), "5.0": int64(5), "1e3": int64(1000), "-1": int64(-1), "9007199254740991": int64(1<<53 - 1),
+		"5.5": "want a whole number, got 5.5", "five": `want a whole number, got "five"`, "": `want a whole number, got ""`,
+		"NaN": "want a whole number", "inf": "want a whole number", "99999999999999999999": "out of range",
+	} {
+		patch, err := parsePolicy(def.s, "limit="+text)
+		if message, bad := want.(string); bad {
+			if err == nil || !strings.Contains(err.Error(), message) {
+				t.Errorf("limit=%s: got %v, %v, want %s", text, patch, err, message)
+			}
+			continue
+		}
+		if got := map[string]any{"rateLimit": map[string]any{"limit": want}}; err != nil || !reflect.DeepEqual(patch, got) {
+			t.Errorf("limit=%s: got %v, %v", text, patch, err)
+		}
+	}
+}
+
 // An outer option and a nested one of the same name are two options.
 func TestAmbiguousOuterName(t *testing.T) {
 	type nested struct {
