@@ -50,11 +50,7 @@ func (a *App) provide(s sections) error {
 		if !ok {
 			continue
 		}
-		var own faults
-		own.add(p.Provide(a.env))
-		for _, err := range own.list {
-			errs.add(fmt.Errorf("module %s: %w", m.Name(), err))
-		}
+		errs.addAt("module "+m.Name(), p.Provide(a.env))
 	}
 	return errs.err()
 }

@@ -100,6 +100,17 @@ func TestCheckNamesFaultsOfEveryFile(t *testing.T) {
 	}
 	golden(t, "check.golden", log)
 
+	// Each fault of a section that the runtime reads as well is named once.
+	p, _, _ = program(t)
+	if err := os.WriteFile("config/config.local.yaml", []byte("proxy: {enabled: true, trusted: [here, 10.0.0.0/99]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, log = run(t, p, "check")
+	if code != 1 || out != "" {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+	golden(t, "check-proxy.golden", log)
+
 	// Warnings and a count otherwise.
 	p, _, _ = program(t)
 	if err := os.WriteFile("config/config.local.yaml", []byte("onions: {guard: {demo-shop:door: {dependencies: a-b:c}}}\n"), 0o600); err != nil {

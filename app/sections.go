@@ -105,7 +105,8 @@ func readSections(cfg *config.Config, modules []moduleSection) (sections, error)
 	errs.add(cfg.Decode(&s.proxy, "proxy"))
 	errs.add(cfg.Decode(&s.logger, "logger"))
 	if err := s.proxy.Check(); err != nil {
-		errs.add(fmt.Errorf("%s: proxy: %w", cfg.Source("proxy"), err))
+		errs.addAt(cfg.Source("proxy").String(), err)
+		s.proxy = executor.DefaultProxyConfig() // so that the runtime does not complain of the same
 	}
 	var err error
 	s.instance, err = instance.ReadSection(cfg.Tree)
@@ -204,6 +205,15 @@ func (f *faults) add(err error) {
 	if text := err.Error(); !f.seen[text] {
 		f.seen[text] = true
 		f.list = append(f.list, err)
+	}
+}
+
+// addAt adds what an error holds, with the place before each.
+func (f *faults) addAt(place string, err error) {
+	var own faults
+	own.add(err)
+	for _, one := range own.list {
+		f.add(fmt.Errorf("%s: %w", place, one))
 	}
 }
 

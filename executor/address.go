@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -23,7 +24,7 @@ type addresses struct {
 	maxCount int
 }
 
-// newAddresses checks and compiles a ProxyConfig.
+// newAddresses checks and compiles a ProxyConfig. The error joins all bad entries.
 func newAddresses(cfg ProxyConfig) (addresses, error) {
 	if !cfg.Enabled {
 		return addresses{}, nil
@@ -41,14 +42,16 @@ func newAddresses(cfg ProxyConfig) (addresses, error) {
 	case cfg.MaxProxyCount > maxForwarded:
 		return a, fmt.Errorf("proxy.maxProxyCount: at most %d, got %d", maxForwarded, cfg.MaxProxyCount)
 	}
+	var errs []error
 	for i, text := range cfg.Trusted {
 		prefix, err := parsePrefix(text)
 		if err != nil {
-			return a, fmt.Errorf("proxy.trusted.%d: %w", i, err)
+			errs = append(errs, fmt.Errorf("proxy.trusted.%d: %w", i, err))
+			continue
 		}
 		a.trusted = append(a.trusted, prefix)
 	}
-	return a, nil
+	return a, errors.Join(errs...)
 }
 
 // parsePrefix reads a CIDR, or an address that stands for itself, normalised as

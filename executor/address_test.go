@@ -147,6 +147,10 @@ func TestProxyConfigErrors(t *testing.T) {
 			t.Errorf("%+v: got %v, want %q", tt.cfg, err, tt.want)
 		}
 	}
+	const every = "proxy.trusted.0: \"a\" is no CIDR and no address\nproxy.trusted.2: \"1.2.3.4/x\" is no CIDR: want 10.0.0.0/8 or fd00::/8"
+	if err := proxied("a", "10.0.0.0/8", "1.2.3.4/x").Check(); err == nil || err.Error() != every {
+		t.Errorf("got %v, want both", err)
+	}
 	for _, cfg := range []ProxyConfig{{}, DefaultProxyConfig(), proxied("::ffff:10.0.0.0/104", "127.0.0.1", "::1"), counted(64)} {
 		if err := cfg.Check(); err != nil {
 			t.Errorf("%+v: %v", cfg, err)
