@@ -68,6 +68,7 @@ func rows(t *testing.T) []row {
 		{point: "C4 html", path: api + "hello", header: []string{asHTML}, status: 200, want: `hello`, headers: []string{"Content-Type: text/html; charset=utf-8"}},
 		{point: "C4 json preferred", path: api + "hello", header: []string{"Accept: text/html;q=0.5, application/json"}, status: 200, want: `~"code":0`},
 		{point: "C4 json path", path: "/nope.json", header: []string{asHTML}, status: 404, want: `{"code":404,"message":"Not Found"}`},
+		{point: "C4 json path, success", path: "/api/test/vona/shapes/7.json", header: []string{asHTML}, status: 200, want: `~{"code":0,"message":"Success","data":`},
 		{point: "C4 json body", method: "POST", path: api + "echo/0", header: []string{asHTML, isJSON}, body: `{}`, status: 422, want: `~"code":422`},
 		{point: "C4a no value", path: api + "nothing", header: []string{asHTML}, status: 204, want: ``},
 		{point: "C4a not a string", path: api + "list", header: []string{asHTML}, status: 200, want: `[]`, headers: []string{"Content-Type: application/json; charset=utf-8"}},
