@@ -54,13 +54,16 @@ func newStudents() *students {
 }
 
 // baseConfig is the application's configuration. The log's level leaves
-// a-logger:httpLog in the chain, but its lines unwritten: no peer writes any.
+// a-logger:httpLog in the chain, but its lines unwritten: no peer writes any. The
+// limiter waits as long as the peers' client of Redis does, so that a machine that
+// stalls refuses no request in the one case only.
 const baseConfig = `
 app: {name: bench}
 server: {keys: [a-key-for-the-benchmark-only-0123456789]}
 jwt: {stateless: true}
 logger: {clients: {default: {level: warn}}}
 instance: {instances: {"": {title: the default instance}}}
+redis: {clients: {limiter: {timeoutMs: 3000}}}
 `
 
 // vonagoApp builds and starts an application. more is YAML on top of baseConfig,
