@@ -100,6 +100,8 @@ func TestFailure(t *testing.T) {
 		{"business of 500", broken, 500, `{"code":"demo-x:1002","message":"leak"}`, `{"code":"demo-x:1002","message":"Internal Server Error"}`},
 		{"foreign", errSecret, 500, `{"code":500,"message":"Internal Server Error"}`, ""},
 		{"5xx keeps its status", &onion.Error{Status: 502, Message: "leak"}, 502, `{"code":502,"message":"leak"}`, `{"code":502,"message":"Bad Gateway"}`},
+		{"fields of a 5xx", &onion.Error{Status: 502, Errors: []onion.FieldError{{Code: "x", Path: []any{"leak"}, Message: "leak"}}}, 502,
+			`{"code":502,"message":"Bad Gateway","errors":[{"code":"x","path":["leak"],"message":"leak"}]}`, `{"code":502,"message":"Bad Gateway"}`},
 		{"no status", &onion.Error{Message: "x"}, 500, `{"code":500,"message":"x"}`, `{"code":500,"message":"Internal Server Error"}`},
 		{"status of a success", &onion.Error{Status: 200}, 500, `{"code":500,"message":"Internal Server Error"}`, ""},
 		{"validation", validation, 422,

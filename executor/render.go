@@ -127,10 +127,10 @@ func render(c *onion.Call, e *onion.Error, production bool) *onion.Reply {
 }
 
 func renderJSON(e *onion.Error, production bool) *onion.Reply {
-	code, message := e.Public(production)
+	code, message, fields := e.Public(production)
 	b := getBuffer()
 	defer putBuffer(b)
-	if _, err := b.encode(errorBody{Code: code, Message: message, Errors: e.Errors}); err != nil {
+	if _, err := b.encode(errorBody{Code: code, Message: message, Errors: fields}); err != nil {
 		// A path that holds what JSON cannot: the list is in the message.
 		_, _ = b.encode(errorBody{Code: code, Message: message})
 	}

@@ -89,23 +89,26 @@ func statusText(status int) string {
 }
 
 // Public is e as a client may see it: in production a 5xx shows its reason
-// phrase only, whatever its message says (contract C3).
-func (e *Error) Public(production bool) (code json.RawMessage, message string) {
-	message = e.Text()
+// phrase only, whatever its message and its fields say (contract C3).
+func (e *Error) Public(production bool) (code json.RawMessage, message string, fields []FieldError) {
+	message, fields = e.Text(), e.Errors
 	if production && e.Status >= http.StatusInternalServerError {
-		message = statusText(e.Status)
+		message, fields = statusText(e.Status), nil
 	}
-	if e.Code == "" {
-		return strconv.AppendInt(nil, int64(e.Status), 10), message
+	return e.publicCode(), message, fields
+}
+
+// publicCode is the code as a number if it is one, else as a text.
+func (e *Error) publicCode() json.RawMessage {
+	if e.Code != "" {
+		if n, err := strconv.Atoi(e.Code); err == nil && strconv.Itoa(n) == e.Code {
+			return json.RawMessage(e.Code)
+		}
+		if text, err := json.Marshal(e.Code); err == nil {
+			return text
+		}
 	}
-	if n, err := strconv.Atoi(e.Code); err == nil && strconv.Itoa(n) == e.Code {
-		return json.RawMessage(e.Code), message
-	}
-	text, err := json.Marshal(e.Code)
-	if err != nil {
-		return strconv.AppendInt(nil, int64(e.Status), 10), message
-	}
-	return text, message
+	return strconv.AppendInt(nil, int64(e.Status), 10)
 }
 
 // AsError finds the Error in err. Any other error is a 500 that has err as its

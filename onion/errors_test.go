@@ -215,20 +215,26 @@ func TestInstancesCannotSwitchAMandatoryOnionOff(t *testing.T) {
 }
 
 func TestPublicFaceOfErrors(t *testing.T) {
+	list := []FieldError{{Code: "x", Path: []any{"secret"}, Message: "secret"}}
 	for _, c := range []struct {
 		err           Error
 		code, message string
 	}{
 		{Error{Status: 404}, "404", "Not Found"},
+		{Error{Status: 422, Message: "bad", Errors: list}, "422", "bad"},
+		{Error{Status: 502, Errors: list}, "502", "Bad Gateway"},
 		{Error{Status: 404, Code: "7"}, "7", "Not Found"},
 		{Error{Status: 404, Code: "007"}, `"007"`, "Not Found"},
 		{Error{Status: 499}, "499", "Status 499"},
 		{Error{Status: 500, Message: "secret"}, "500", "Internal Server Error"},
 		{Error{Status: 599, Message: "secret"}, "599", "Status 599"},
 	} {
-		code, message := c.err.Public(true)
-		if string(code) != c.code || message != c.message {
-			t.Errorf("%+v: %s %q, want %s %q", c.err, code, message, c.code, c.message)
+		code, message, fields := c.err.Public(true)
+		if string(code) != c.code || message != c.message || (len(fields) > 0) != (c.err.Status == 422) {
+			t.Errorf("%+v: %s %q %v, want %s %q", c.err, code, message, fields, c.code, c.message)
+		}
+		if _, _, fields := c.err.Public(false); len(fields) != len(c.err.Errors) {
+			t.Errorf("%+v: in development %v", c.err, fields)
 		}
 	}
 }

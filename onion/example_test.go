@@ -156,13 +156,13 @@ func ExampleErrors() {
 func ExampleError() {
 	missing := errors.New("row 7 is gone")
 	e := onion.NewError(http.StatusServiceUnavailable, missing)
-	_, dev := e.Public(false)
+	_, dev, _ := e.Public(false)
 	fmt.Println(e, "|", dev, "|", errors.Is(e, missing))
 
-	code, message := onion.BusinessError("demo-shop", 1001, http.StatusConflict, "sold out").Public(true)
+	code, message, _ := onion.BusinessError("demo-shop", 1001, http.StatusConflict, "sold out").Public(true)
 	fmt.Println(string(code), message)
 
-	code, message = onion.BusinessError("demo-shop", 1002, 0, "the till is jammed").Public(true)
+	code, message, _ = onion.BusinessError("demo-shop", 1002, 0, "the till is jammed").Public(true)
 	fmt.Println(string(code), message)
 	// Output:
 	// 503 Service Unavailable: row 7 is gone | Service Unavailable | true

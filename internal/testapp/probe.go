@@ -91,7 +91,8 @@ func (*Probes) fail(_ context.Context, in *FailInput) (string, error) {
 	case "business500":
 		return "", onion.BusinessError("test-vona", 1002, 0, "secret business detail")
 	case "bad gateway":
-		return "", &onion.Error{Status: http.StatusBadGateway, Message: "secret upstream detail", Cause: errSecret}
+		return "", &onion.Error{Status: http.StatusBadGateway, Message: "secret upstream detail", Cause: errSecret,
+			Errors: []onion.FieldError{{Code: "x", Path: []any{"secret"}, Message: "secret field"}}}
 	case "forbidden":
 		return "", onion.NewError(http.StatusForbidden, nil)
 	case "typed nil":

@@ -82,11 +82,11 @@ type errorBody struct {
 }
 
 func errorJSON(e *onion.Error, production bool) ([]byte, error) {
-	code, message := e.Public(production)
+	code, message, fields := e.Public(production)
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false) // the type is JSON, and nosniff is set
-	if err := enc.Encode(errorBody{Code: code, Message: message, Errors: e.Errors}); err != nil {
+	if err := enc.Encode(errorBody{Code: code, Message: message, Errors: fields}); err != nil {
 		return nil, fmt.Errorf("encoding the error: %w", err)
 	}
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
