@@ -78,6 +78,7 @@ func Build(in Input) (*Engine, error) {
 	b.app = b.readSettings(in.App)
 	b.orderScenes()
 	b.collectControllers()
+	b.warnOfPatterns()
 	b.buildSystem()
 	e.warnings = b.warns.unique()
 	if len(b.errs) > 0 {
@@ -90,7 +91,8 @@ func Build(in Input) (*Engine, error) {
 func (e *Engine) Routes() []*RouteInfo { return e.routes }
 
 // Warnings are what an operator should know but what does not hinder a start:
-// order names that are not present, and what the onions' own checks warn about.
+// order names that are not present, paths in match and ignore that no route has,
+// and what the onions' own checks warn about.
 func (e *Engine) Warnings() []string { return e.warnings }
 
 // Has reports whether an onion of that name is defined.

@@ -43,6 +43,9 @@ func TestStartUpErrorsNameThePlace(t *testing.T) {
 		{"enable", withApp(testInput(module()), appSettings(scene(map[string]any{"enable": 1}))), []string{"enable", "got 1"}},
 		{"meta", withApp(testInput(module()), appSettings(scene(map[string]any{"meta": map[string]any{"mod": "dev"}}))), []string{"meta.mod", "unknown option"}},
 		{"regexp", withApp(testInput(module()), appSettings(scene(map[string]any{"match": "regexp:///(?=x)/"}))), []string{"match", "(?=x)"}},
+		{"mode", withApp(testInput(module()), appSettings(scene(map[string]any{"meta": map[string]any{"mode": []any{"dev", "prd"}}}))), []string{`meta.mode: want dev, test or prod, got "prd"`}},
+		{"no path", withApp(testInput(module()), appSettings(scene(map[string]any{"match": "regexp:/hello/", "ignore": []any{"", "*", "/a", "a"}}))), []string{
+			`match: "regexp:/hello/": want a path, which begins with a slash, or regexp:///source/flags`, `ignore.3: "a": want a path`}},
 		{"every pattern", withApp(testInput(module()), appSettings(scene(map[string]any{"match": []any{"regexp://x", "/a", 5}, "ignore": "regexp:///("}))), []string{
 			`match.0: "regexp://x": want regexp:///source/flags`, "match.2: want a path, got 5", `ignore: "regexp:///("`}},
 		{"cycle", withApp(testInput(module()), appSettings(scene(map[string]any{"dependencies": "a-body:bodyReq"}))), []string{"cycle", "a-ratelimit:rateLimit after"}},

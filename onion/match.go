@@ -50,6 +50,9 @@ func (p *patterns) add(item any) error {
 		return fmt.Errorf("want a path, got %s", describe(item))
 	}
 	if !strings.HasPrefix(text, regexpScheme) {
+		if !isPathPattern(text) {
+			return fmt.Errorf("%q: want a path, which begins with a slash, or regexp:///source/flags", text)
+		}
 		p.exact = append(p.exact, text)
 		return nil
 	}
@@ -59,6 +62,13 @@ func (p *patterns) add(item any) error {
 	}
 	p.regexps = append(p.regexps, re)
 	return nil
+}
+
+// isPathPattern reports what a path can equal: one that begins with a slash, the
+// asterisk of "OPTIONS *", or nothing. Any other text would never match, and so
+// switch an onion off, or on, unnoticed.
+func isPathPattern(text string) bool {
+	return text == "" || text == "*" || strings.HasPrefix(text, "/")
 }
 
 // parseRegexp reads "regexp:///source/flags". The source ends at the last slash;
@@ -146,4 +156,37 @@ func (s selection) active(spellings ...string) bool {
 		return true
 	}
 	return s.ignore.given && !slices.ContainsFunc(spellings, s.ignore.hit)
+}
+
+// warnOfPatterns tells of paths in application config that no route has: whatever
+// was meant, the onion is not asked for it there. System middleware sees paths that
+// are no routes.
+func (b *builder) warnOfPatterns() {
+	routes := map[string]bool{"": true}
+	for _, r := range b.routes {
+		routes[r.Raw] = true
+	}
+	for _, scene := range Scenes() {
+		if scene == SceneMiddlewareSystem {
+			continue
+		}
+		for _, s := range b.byScene[scene] {
+			b.warnOfPatternsOf(s, routes)
+		}
+	}
+}
+
+func (b *builder) warnOfPatternsOf(s *spec, routes map[string]bool) {
+	l, ok := b.app.layer(s)
+	if !ok {
+		return
+	}
+	for _, name := range []string{optMatch, optIgnore} {
+		p, _ := parsePatterns(name, l.patch[name]) // checkOuter has reported what does not parse
+		for _, path := range p.exact {
+			if !routes[path] {
+				b.warns = append(b.warns, fmt.Sprintf("onion %s: %s: %s: no route has the path %q", s.name, l.place(name), name, path))
+			}
+		}
+	}
 }

@@ -23,6 +23,8 @@ const (
 
 var outerNames = []string{optEnable, optMeta, optMatch, optIgnore, optDependencies, optDependents}
 
+var modes = []Mode{ModeDev, ModeTest, ModeProd}
+
 var metaNames = []string{metaKeyMode, metaKeyFlavor, metaKeyInstanceName, metaKeyHost}
 
 func isOuter(name string) bool { return slices.Contains(outerNames, name) }
@@ -93,8 +95,13 @@ func checkMeta(v any) problems {
 			list = []any{meta[key]}
 		}
 		for _, item := range list {
-			if _, ok := item.(string); !ok && item != nil {
+			text, ok := item.(string)
+			switch {
+			case item == nil:
+			case !ok:
 				found = append(found, problem{path: path, text: fmt.Sprintf("want a string or a list of strings, got %s", describe(item))})
+			case key == metaKeyMode && !slices.Contains(modes, Mode(text)):
+				found = append(found, problem{path: path, text: fmt.Sprintf("want %s, %s or %s, got %q", ModeDev, ModeTest, ModeProd, text)})
 			}
 		}
 	}

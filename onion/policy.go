@@ -31,6 +31,9 @@ func parsePolicy(s *spec, text string) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !hasValue && !n.isSwitch() {
+			return nil, fmt.Errorf("%s: a name alone means true: want %s, so %s=value", name, kindWords[n.throughPointer().kind], name)
+		}
 		if !hasValue {
 			value = "true"
 		}
@@ -126,6 +129,12 @@ func (n *node) throughPointer() *node {
 		return n.elem
 	}
 	return n
+}
+
+// isSwitch tells an option that is true or false.
+func (n *node) isSwitch() bool {
+	kind := n.throughPointer().kind
+	return kind == kindToggle || kind == kindBool
 }
 
 func findNamed(n *node, name string, at []string, found *[][]string) {

@@ -162,12 +162,11 @@ func (r *tagReader) action(model *Controller, sf reflect.StructField, v reflect.
 }
 
 func (r *tagReader) toggle(sf reflect.StructField, item tagItem) Toggle {
-	b, err := strconv.ParseBool(item.value)
-	if err != nil {
+	if item.value != "true" && item.value != "false" {
 		r.fail(sf, "tag %s: want true or false, got %q", item.key, item.value)
 		return Inherit
 	}
-	return ToggleOf(b)
+	return ToggleOf(item.value == "true")
 }
 
 // use reads one policy tag: the key names an onion, the value its options.

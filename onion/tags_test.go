@@ -202,6 +202,36 @@ func TestWholeNumbersInTags(t *testing.T) {
 	}
 }
 
+// A name alone means true, which only a switch can be (contract D9, A3).
+func TestNameAloneInTags(t *testing.T) {
+	type options struct {
+		On    Toggle   `json:"on"`
+		Text  string   `json:"text"`
+		List  []string `json:"list"`
+		Whole int      `json:"whole"`
+	}
+	def := Interceptor("a-x:options", func() options { return options{} }, tracing[options](""))
+	if def.s.err != nil {
+		t.Fatal(def.s.err)
+	}
+	if got, err := parsePolicy(def.s, "enable,on"); err != nil || !reflect.DeepEqual(got, map[string]any{"enable": true, "on": true}) {
+		t.Errorf("switches: %v, %v", got, err)
+	}
+	for _, name := range []string{"text", "list", "whole", "match", "ignore", "meta.host"} {
+		want := name + ": a name alone means true: want a "
+		if got, err := parsePolicy(def.s, "enable,"+name); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, %v, want %q", name, got, err, want)
+		}
+	}
+	r := tagReader{typ: reflect.TypeFor[options]()}
+	for _, text := range []string{"", "T", "1", "TRUE"} {
+		r.errs = nil
+		if r.toggle(reflect.StructField{Name: "F"}, tagItem{"simplify", text}); len(r.errs) != 1 {
+			t.Errorf("simplify:%q: %v", text, r.errs)
+		}
+	}
+}
+
 // An outer option and a nested one of the same name are two options.
 func TestAmbiguousOuterName(t *testing.T) {
 	type nested struct {
