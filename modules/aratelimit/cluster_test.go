@@ -137,6 +137,80 @@ func TestLanesOfCluster(t *testing.T) {
 	}
 }
 
+// A breaker counts the failures of its master also where attempts go to the masters
+// in turn, so that no lane is in use while another one is (contract A11).
+func TestLanesInTurn(t *testing.T) {
+	servers, proxies := startMasters(t)
+	c := clusterCounter(t, proxies[0].Addr(), 100)
+	t.Cleanup(c.stop)
+	keys := [2]string{keyAt(t, servers[0], false), keyAt(t, servers[0], true)}
+	for _, key := range keys {
+		until(t, 10*time.Second, "the cluster is known", func() bool { _, err := c.Incr(t.Context(), key, 60_000); return err == nil })
+	}
+	lanes := [2]*lane{c.lanes.of(keys[0]), c.lanes.of(keys[1])}
+	proxies[1].Set(redistest.Hang())
+	waited := 0
+	for range 20 {
+		if _, err := c.Incr(t.Context(), keys[0], 60_000); err != nil {
+			t.Fatalf("the healthy master: %v", err)
+		}
+		if _, err := c.Incr(t.Context(), keys[1], 60_000); classOf(err) == classTimeout {
+			waited++
+		} else if classOf(err) != classBreaker {
+			t.Fatalf("the master that hangs: %v", err)
+		}
+	}
+	if most := DefaultConfig().Breaker.Failures; waited < most || waited > most+3 { // a few probes
+		t.Errorf("%d of 20 attempts waited, want those that open the breaker, %d", waited, most)
+	}
+	for i, key := range keys {
+		if c.lanes.of(key) != lanes[i] {
+			t.Errorf("master %d has another lane than at first", i)
+		}
+	}
+}
+
+// A master whose slots another one has taken over is none any more: it is neither
+// counted nor kept.
+func TestLanesOfAFormerMaster(t *testing.T) {
+	servers, proxies := startMasters(t)
+	c := clusterCounter(t, proxies[0].Addr(), 100)
+	t.Cleanup(c.stop)
+	c.lanes.memory = 200 * time.Millisecond
+	keys := [2]string{keyAt(t, servers[0], false), keyAt(t, servers[0], true)}
+	counted := func(key string) func() bool {
+		return func() bool { _, err := c.Incr(t.Context(), key, 60_000); return err == nil }
+	}
+	for _, key := range keys {
+		until(t, 10*time.Second, "the cluster is known", counted(key))
+		if c.lanes.of(key) == c.lanes.anyNode {
+			t.Errorf("the master of %s is not known", key)
+		}
+	}
+	proxies[1].Set(redistest.Hang())
+	until(t, 10*time.Second, "the breaker opens", func() bool { _, err := c.Incr(t.Context(), keys[1], 60_000); return classOf(err) == classBreaker })
+	if got := describe(c.lanes.states()); !strings.HasSuffix(got, "(1 of 2)") {
+		t.Errorf("before: %s", got)
+	}
+
+	for _, s := range servers {
+		s.Do("CLUSTER", "DELSLOTSRANGE", 8192, 16383)
+	}
+	servers[0].Do("CLUSTER", "ADDSLOTSRANGE", 8192, 16383)
+	servers[0].Do("CLUSTER", "BUMPEPOCH")
+	until(t, 20*time.Second, "the other master is asked", counted(keys[1]))
+	until(t, 10*time.Second, "the former master is not counted", func() bool { return describe(c.lanes.states()) == "breaker closed" })
+	if c.lanes.of(keys[0]) != c.lanes.of(keys[1]) {
+		t.Error("one master has two lanes")
+	}
+	c.lanes.add("127.0.0.1:1", keys[0])
+	c.lanes.mu.RLock()
+	defer c.lanes.mu.RUnlock()
+	if n := len(c.lanes.byNode); n != 2 { // the master and the new one
+		t.Errorf("%d lanes are known, want 2", n)
+	}
+}
+
 // A lost script is loaded on the master that lost it.
 func TestLanesNoScript(t *testing.T) {
 	servers, proxies := startMasters(t)

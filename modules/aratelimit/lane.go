@@ -180,11 +180,11 @@ func (l *lane) carry(ctx context.Context, f *flight) {
 	}
 }
 
-// idle tells that nothing is under way.
-func (l *lane) idle() bool {
+// usedSince tells that something is under way, or was begun after a moment.
+func (l *lane) usedSince(t time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.flights == 0
+	return l.flights > 0 || l.latest.After(t)
 }
 
 // stop fails what waits, and returns when the goroutines have ended.

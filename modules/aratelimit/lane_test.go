@@ -198,7 +198,7 @@ func TestLaneCompany(t *testing.T) {
 		}
 	}
 	lane := c.lanes.anyNode
-	until(t, 10*time.Second, "the lane is idle", lane.idle)
+	until(t, 10*time.Second, "the lane is idle", func() bool { return !lane.usedSince(time.Now()) })
 	if lane.singles != 0 {
 		t.Errorf("%d commands are said to wait", lane.singles)
 	}
@@ -307,7 +307,7 @@ func TestLaneDeadlines(t *testing.T) {
 	}
 	close(p.gate)
 	<-stuck
-	until(t, 10*time.Second, "the lane is idle", c.lanes.anyNode.idle)
+	until(t, 10*time.Second, "the lane is idle", func() bool { return !c.lanes.anyNode.usedSince(time.Now()) })
 	if n := s.Do("EXISTS", "late"); n != int64(0) {
 		t.Error("an attempt was sent after its deadline")
 	}
@@ -332,7 +332,7 @@ func TestLaneDeadlinesShared(t *testing.T) {
 	close(p.gate)
 	<-first
 	lane := c.lanes.anyNode
-	until(t, 10*time.Second, "the lane is idle", lane.idle)
+	until(t, 10*time.Second, "the lane is idle", func() bool { return !lane.usedSince(time.Now()) })
 	until(t, 10*time.Second, "nobody looks for deadlines", func() bool {
 		lane.mu.Lock()
 		defer lane.mu.Unlock()
@@ -358,7 +358,7 @@ func TestLaneLeavingThenLate(t *testing.T) {
 	})
 	close(p.gate)
 	<-first
-	until(t, 10*time.Second, "the lane is idle", lane.idle)
+	until(t, 10*time.Second, "the lane is idle", func() bool { return !lane.usedSince(time.Now()) })
 }
 
 // A connection that is stuck does not take along those who come later.
@@ -566,7 +566,7 @@ func TestLaneStress(t *testing.T) {
 	}
 	wg.Wait()
 	c.stop()
-	if !c.lanes.anyNode.idle() {
+	if c.lanes.anyNode.usedSince(time.Now()) {
 		t.Error("a round trip is under way after the stop")
 	}
 }

@@ -3,8 +3,6 @@ package aratelimit
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,12 +18,19 @@ type lanes struct {
 	anyNode *lane                // all there is without a cluster; in one for keys whose node nobody knows yet
 
 	mu      sync.RWMutex
-	byNode  map[string]*lane // of a cluster, by address
+	byNode  map[string]node // of a cluster, by address
+	memory  time.Duration   // how long a lane is known after its last use, if its key leads elsewhere
 	stopped bool
 }
 
+// node is the lane to a master of a cluster, and a key that led there.
+type node struct {
+	lane *lane
+	key  string
+}
+
 func newLanes(client redis.UniversalClient, timeout time.Duration, cfg BreakerConfig, logger *slog.Logger) *lanes {
-	l := &lanes{byNode: map[string]*lane{}}
+	l := &lanes{byNode: map[string]node{}, memory: 10 * time.Second}
 	l.open = func() *lane {
 		return &lane{client: client, timeout: timeout, breaker: newBreaker(cfg), logger: logger}
 	}
@@ -51,46 +56,55 @@ func (l *lanes) of(key string) *lane {
 	if err != nil {
 		return l.anyNode
 	}
-	node := master.Options().Addr
+	addr := master.Options().Addr
 	l.mu.RLock()
-	lane := l.byNode[node]
+	known := l.byNode[addr]
 	l.mu.RUnlock()
-	if lane != nil {
-		return lane
+	if known.lane != nil {
+		return known.lane
 	}
-	return l.add(node)
+	return l.add(addr, key)
 }
 
-// add makes a lane for a node that is new, and forgets those where nothing is
-// under way: nodes come and go in the life of a cluster.
-func (l *lanes) add(node string) *lane {
+// add makes a lane for a master that is new, and forgets those that are none any
+// more: nodes come and go in the life of a cluster.
+func (l *lanes) add(addr, key string) *lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if lane := l.byNode[node]; lane != nil {
-		return lane
+	if known := l.byNode[addr]; known.lane != nil {
+		return known.lane
 	}
-	for other, lane := range l.byNode {
-		if lane.idle() && lane.breaker.state() == stateClosed {
+	for other, n := range l.byNode {
+		if !l.current(other, n) {
 			delete(l.byNode, other)
 		}
 	}
 	lane := l.open()
 	lane.stopped.Store(l.stopped)
-	l.byNode[node] = lane
+	l.byNode[addr] = node{lane, key}
 	return lane
 }
 
-// states counts the breakers by state. The lane for keys of unknown nodes counts
-// only where there is no other.
+// current reports whether a node is still a master, as far as the client knows.
+// One that has passed the slot of its key on may have others, and is then in use.
+func (l *lanes) current(addr string, n node) bool {
+	master, err := l.cluster.MasterForKey(over, n.key)
+	return err != nil || master.Options().Addr == addr || n.lane.usedSince(time.Now().Add(-l.memory))
+}
+
+// states counts the breakers by state, in a cluster those of its masters. The lane
+// for keys of unknown nodes counts only where there is no other.
 func (l *lanes) states() map[state]int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if len(l.byNode) == 0 {
-		return map[state]int{l.anyNode.breaker.state(): 1}
-	}
 	states := map[state]int{}
-	for _, lane := range l.byNode {
-		states[lane.breaker.state()]++
+	for addr, n := range l.byNode {
+		if l.current(addr, n) {
+			states[n.lane.breaker.state()]++
+		}
+	}
+	if len(states) == 0 {
+		states[l.anyNode.breaker.state()] = 1
 	}
 	return states
 }
@@ -98,7 +112,10 @@ func (l *lanes) states() map[state]int {
 func (l *lanes) stop() {
 	l.mu.Lock()
 	l.stopped = true
-	all := append(slices.Collect(maps.Values(l.byNode)), l.anyNode)
+	all := []*lane{l.anyNode}
+	for _, n := range l.byNode {
+		all = append(all, n.lane)
+	}
 	l.mu.Unlock()
 	for _, lane := range all {
 		lane.stop()
