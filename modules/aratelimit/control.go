@@ -2,7 +2,6 @@ package aratelimit
 
 import (
 	"context"
-	"errors"
 
 	"github.com/vonago/vonago/onion"
 )
@@ -40,8 +39,8 @@ func (c *control) attempt(ctx context.Context, key string, windowMs int64, insta
 
 func (c *control) judge(ctx context.Context, count Count, err error) (outcome, class) {
 	switch {
-	case err != nil && errors.Is(ctx.Err(), context.Canceled):
-		return left, "" // contract A11: a caller that goes away is no Redis failure
+	case err != nil && ctx.Err() != nil:
+		return left, "" // contract A11: a caller that goes away, or whose time is over, is no Redis failure
 	case err != nil:
 		return redisError, classOf(err)
 	case count.N <= c.source.limit:

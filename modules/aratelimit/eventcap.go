@@ -50,8 +50,9 @@ func (c *eventCap) admit(k eventKey) bool {
 	if c == nil {
 		return true
 	}
-	second := c.clock.Now().Unix()
 	c.mu.Lock()
+	// Under the lock: whoever came with the second before would begin that one anew.
+	second := c.clock.Now().Unix()
 	var due map[eventKey]*tally
 	if second != c.second {
 		due, c.tallies, c.second = c.tallies, map[eventKey]*tally{}, second

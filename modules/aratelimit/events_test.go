@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,6 +60,34 @@ func TestEventCap(t *testing.T) {
 	}
 	if lines, suppressed := summary(t, b, "b"); lines != 3 || suppressed != nil {
 		t.Errorf("b: %d lines, %v left out; want 3 and none", lines, suppressed)
+	}
+}
+
+// steppingClock goes to the next second with every hundredth look at it.
+type steppingClock struct{ looks atomic.Int64 }
+
+func (c *steppingClock) Now() time.Time { return time.Unix(c.looks.Add(1)/100, 0) }
+
+// Many who come about the turn of a second share the budgets of the two: none of
+// them begins a second anew.
+func TestEventCapAtTheTurnOfASecond(t *testing.T) {
+	clock := &steppingClock{}
+	c := newEventCap(1, clock, func(eventKey, int64) {})
+	defer c.stop()
+	var passed atomic.Int64
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for range 500 {
+				if c.admit(eventKey{event: "e"}) {
+					passed.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got, seconds := passed.Load(), clock.Now().Unix()+1; got != seconds {
+		t.Errorf("%d lines in %d seconds, want one in each", got, seconds)
 	}
 }
 

@@ -3,6 +3,7 @@ package aratelimit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vonago/vonago/onion"
 )
@@ -221,19 +223,33 @@ func TestInterceptorEvents(t *testing.T) {
 	}
 }
 
-// A caller that goes away while Redis fails is told of nowhere (contract A11).
+// A caller that goes away while Redis fails, or whose own time is over, is told of
+// nowhere (contract A11).
 func TestCallerLeft(t *testing.T) {
-	for _, mode := range []Mode{Enforce, Observe} {
-		t.Run(string(mode), func(t *testing.T) {
+	type row struct {
+		mode Mode
+		end  error
+	}
+	for _, tc := range []row{
+		{Enforce, context.Canceled}, {Observe, context.Canceled}, {Enforce, context.DeadlineExceeded}, {Observe, context.DeadlineExceeded},
+	} {
+		t.Run(fmt.Sprint(tc.mode, " ", tc.end), func(t *testing.T) {
+			mode := tc.mode
 			ctx, leave := context.WithCancel(t.Context())
+			if tc.end == context.DeadlineExceeded { //nolint:errorlint // one of the rows above
+				ctx, leave = context.WithDeadline(t.Context(), time.Now())
+			}
+			defer leave()
 			counter := counterFunc(func(context.Context, string, int64) (Count, error) {
-				leave()
+				if tc.end == context.Canceled { //nolint:errorlint // as above
+					leave()
+				}
 				return Count{}, context.DeadlineExceeded
 			})
 			b := newBench(t, counter, clockAt(atMs), 0)
 			c := testCall()
 			_, err := b.interceptor(t, policy(func(p *Policy) { p.Mode = mode }), pass)(ctx, c)
-			if mode == Enforce && (!errors.Is(err, context.Canceled) || onion.AsError(err).Status != 503) {
+			if mode == Enforce && (!errors.Is(err, tc.end) || onion.AsError(err).Status != 503) {
 				t.Errorf("enforce: %v, want a 503 caused by the caller", err)
 			}
 			if mode == Observe && err != nil {
