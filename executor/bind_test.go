@@ -271,8 +271,23 @@ func TestConversionErrorsAreBounded(t *testing.T) {
 	many := strings.Repeat(`"x",`, 5000) + `"x"`
 	_, err := bindCall[in](t, &onion.Call{Body: onion.Body{JSON: []byte("[" + many + "]")}})
 	var e *onion.Error
-	if !errors.As(err, &e) || len(e.Errors) != maxFaults {
-		t.Errorf("got %d errors, want %d", len(e.Errors), maxFaults)
+	if !errors.As(err, &e) || len(e.Errors) != maxFaults+1 {
+		t.Fatalf("got %d errors, want %d and one that says that there are more", len(e.Errors), maxFaults)
+	}
+	if before, last := e.Errors[maxFaults-1], e.Errors[maxFaults]; before.Code != codeType || last.Code != codeMany || len(last.Path) != 0 {
+		t.Errorf("the list ends with %v and %v", before, last)
+	}
+	_, err = bindCall[in](t, &onion.Call{Body: onion.Body{JSON: []byte("[" + strings.Repeat(`"x",`, maxFaults-1) + `"x"]`)}})
+	if !errors.As(err, &e) || len(e.Errors) != maxFaults || e.Errors[maxFaults-1].Code != codeType {
+		t.Errorf("a list that is just full ends with %v", e.Errors[len(e.Errors)-1])
+	}
+	type list struct {
+		Ages []int `query:"ages"`
+		B    bool  `query:"b"`
+	}
+	_, err = bindCall[list](t, &onion.Call{RawQuery: "b=x" + strings.Repeat("&ages=x", maxFaults+1)})
+	if !errors.As(err, &e) || len(e.Errors) != maxFaults+2 || fmt.Sprint(e.Errors[maxFaults].Path) != "[ages]" || e.Errors[maxFaults].Code != codeMany {
+		t.Errorf("a repeated query field: got %v", err)
 	}
 	type deep struct {
 		Body *tree `body:""`
@@ -281,6 +296,19 @@ func TestConversionErrorsAreBounded(t *testing.T) {
 	if _, err = bindCall[deep](t, &onion.Call{Body: onion.Body{JSON: []byte(body)}}); !errors.As(err, &e) || len(e.Errors) != 1 {
 		t.Errorf("got %v", err)
 	}
+}
+
+// collectAs makes a T of a call and passes it through pipes of whole inputs.
+func collectAs[T any](t *testing.T, c *onion.Call, pipes ...onion.PipeFunc) error {
+	t.Helper()
+	h := onion.Handle(func(context.Context, *T) (string, error) { return "", nil })
+	b, err := newBinder(&onion.RouteInfo{Path: "/", Handler: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := arguments{binder: b, make: h.New, whole: pipes}
+	_, err = a.collect(t.Context(), c)
+	return err
 }
 
 // TestValidationJoinsConversion: one list, and nothing said twice of a value.
@@ -298,19 +326,19 @@ func TestValidationJoinsConversion(t *testing.T) {
 			return nil, onion.ValidationError(list)
 		}
 	}
-	collect := func(c *onion.Call, pipes ...onion.PipeFunc) error {
-		h := onion.Handle(func(context.Context, *in) (string, error) { return "", nil })
-		b, err := newBinder(&onion.RouteInfo{Path: "/", Handler: h})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := arguments{binder: b, make: h.New, whole: pipes}
-		_, err = a.collect(t.Context(), c)
-		return err
-	}
+	collect := func(c *onion.Call, pipes ...onion.PipeFunc) error { return collectAs[in](t, c, pipes...) }
 	bad := &onion.Call{RawQuery: "q=x", Body: onion.Body{JSON: []byte(`{"A":"x","B":1}`)}}
 	wantFields(t, collect(bad, finds([]any{"q"}, []any{"A"}, []any{"B"}), finds([]any{"C", 0})),
 		"[q]invalid_type", "[A]invalid_type", "[B]rule", "[C 0]rule")
+	type long struct {
+		Q    int   `query:"q"`
+		Body []int `body:""`
+	}
+	cut := &onion.Call{Body: onion.Body{JSON: []byte("[" + strings.Repeat(`"x",`, maxFaults+1) + `1]`)}}
+	var e *onion.Error
+	if err := collectAs[long](t, cut, finds([]any{maxFaults + 1}, []any{"q"})); !errors.As(err, &e) || len(e.Errors) != maxFaults+2 {
+		t.Errorf("what comes after the bound: got %v", err)
+	}
 	wrong := &onion.Call{Body: onion.Body{JSON: []byte(`[]`)}}
 	wantFields(t, collect(wrong, finds([]any{"q"}, []any{"A"})), "[]invalid_type", "[q]rule")
 

@@ -184,7 +184,7 @@ func textSetters(t reflect.Type) setters {
 
 func atIndex(all []fault, index int, faults []fault) []fault {
 	for _, f := range faults {
-		if len(all) < maxFaults {
+		if len(all) <= maxFaults {
 			f.path = append([]any{index}, f.path...)
 			all = append(all, f)
 		}

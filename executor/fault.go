@@ -3,6 +3,7 @@ package executor
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -15,9 +16,11 @@ const (
 	codeRange  = "out_of_range"   // a number that the field's type cannot hold
 	codeFormat = "invalid_format" // text that the field's type refuses
 	codeJSON   = "invalid_json"   // text that should be JSON
+	codeMany   = "too_many"       // the list of an argument's errors ends here
 )
 
-// maxFaults bounds the conversion errors listed of one argument.
+// maxFaults bounds the conversion errors listed of one argument. Looking for
+// them ends with the first that is not listed.
 const maxFaults = 100
 
 // fault is one conversion error; path is below the argument.
@@ -28,8 +31,13 @@ type fault struct {
 
 // fieldErrors gives the faults of an argument as a client sees them: the path
 // begins with the argument's name, save for a whole body, whose keys are the
-// client's own.
+// client's own. Where the bound cuts them the argument itself is the last: what
+// comes after was not looked at, and no pipe has anything to say of it.
 func fieldErrors(arg onion.Arg, faults []fault) []onion.FieldError {
+	if len(faults) > maxFaults {
+		message := fmt.Sprintf("more is wrong than the %d errors listed", maxFaults)
+		faults = append(faults[:maxFaults:maxFaults], fault{code: codeMany, message: message})
+	}
 	list := make([]onion.FieldError, len(faults))
 	for i, f := range faults {
 		path := make([]any, 0, len(f.path)+1)

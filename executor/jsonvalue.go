@@ -46,7 +46,7 @@ func (r *repair) leaf(path []any, f fault) {
 	r.faults = append(r.faults, f)
 }
 
-func (r *repair) full() bool { return len(r.faults) >= maxFaults }
+func (r *repair) full() bool { return len(r.faults) > maxFaults }
 
 var jsonType = reflect.TypeFor[json.Unmarshaler]()
 
