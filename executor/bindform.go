@@ -9,9 +9,8 @@ import (
 
 // formField is a field of a struct that a whole form body fills in.
 type formField struct {
-	name   string
-	offset uintptr
-	text   converter
+	jsonField
+	text converter
 }
 
 // formSetterFor compiles how a form becomes a whole body of type t. The fields
@@ -32,8 +31,8 @@ func formSetterFor(t reflect.Type) func(unsafe.Pointer, map[string][]string) []f
 	}
 	var fields []formField
 	for _, f := range jsonFields(t) {
-		if text, err := converterFor(f.Type); err == nil {
-			fields = append(fields, formField{f.name, f.offset, text})
+		if text, err := converterFor(f.typ); err == nil && !f.closed {
+			fields = append(fields, formField{f, text})
 		}
 	}
 	return func(p unsafe.Pointer, form map[string][]string) []fault {
@@ -44,7 +43,7 @@ func formSetterFor(t reflect.Type) func(unsafe.Pointer, map[string][]string) []f
 			if len(texts) == 0 {
 				continue
 			}
-			for _, found := range f.text.set(fieldOf(p, f.offset), texts) {
+			for _, found := range f.text.set(f.at(p), texts) {
 				found.path = append([]any{f.name}, found.path...)
 				all = append(all, found)
 			}

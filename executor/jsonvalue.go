@@ -8,7 +8,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"unsafe"
 )
 
@@ -71,7 +70,7 @@ func (r *repair) value(raw []byte, v reflect.Value, path []any, err error) {
 			r.object(raw, v, path)
 		case reflect.Map:
 			r.mapping(raw, v, path)
-		case reflect.Slice:
+		case reflect.Slice, reflect.Array:
 			r.list(raw, v, path)
 		}
 	}
@@ -93,42 +92,58 @@ func (r *repair) object(raw []byte, v reflect.Value, path []any) {
 			return
 		}
 		key, err := json.Marshal(name)
-		if err != nil || !anyField(fields, name) {
+		f := fieldNamed(fields, name)
+		if err != nil || f == nil {
 			continue // a body may have any number of members that nobody wants
 		}
 		one := bytes.Join([][]byte{[]byte("{"), key, []byte(":"), members[name], []byte("}")}, nil)
 		if err := json.Unmarshal(one, v.Addr().Interface()); err != nil {
 			below := append(slices.Clip(path), name)
-			if f, ok := jsonFieldByName(v, name); ok {
-				r.value(members[name], f, below, err)
-			} else {
-				r.leaf(below, jsonFault(err, v.Type()))
+			if f.closed {
+				r.leaf(below, jsonFault(err, f.typ))
+				continue
 			}
+			field := reflect.NewAt(f.typ, f.at(v.Addr().UnsafePointer())).Elem()
+			r.value(members[name], field, below, err)
 		}
 	}
 }
 
+// list decodes item by item, so that a long list of bad items ends at the bound.
+// What an array has no room for is left out, as encoding/json does.
 func (r *repair) list(raw []byte, v reflect.Value, path []any) {
-	// Item by item, so that a long list of bad items ends at the bound.
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
 		return
 	}
-	v.SetLen(0)
+	array := v.Kind() == reflect.Array
+	if !array {
+		v.SetLen(0)
+	}
 	for i := 0; dec.More() && !r.full(); i++ {
+		if array && i == v.Len() {
+			return
+		}
 		start := dec.InputOffset()
 		elem := reflect.New(v.Type().Elem()).Elem()
 		if err := dec.Decode(elem.Addr().Interface()); err != nil {
 			item := bytes.TrimLeft(raw[start:dec.InputOffset()], ", \t\r\n")
 			r.value(item, elem, append(slices.Clip(path), i), err)
 		}
-		v.Set(reflect.Append(v, elem))
+		if array {
+			v.Index(i).Set(elem)
+		} else {
+			v.Set(reflect.Append(v, elem))
+		}
 	}
 }
 
+// mapping decodes member by member. A key is a text, an integer or what reads
+// text itself; the member of a bad one is left out.
 func (r *repair) mapping(raw []byte, v reflect.Value, path []any) {
 	var members map[string]json.RawMessage
-	if v.Type().Key().Kind() != reflect.String || json.Unmarshal(raw, &members) != nil {
+	keys, ok := simpleSetters(v.Type().Key())
+	if !ok || json.Unmarshal(raw, &members) != nil {
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
@@ -136,58 +151,16 @@ func (r *repair) mapping(raw []byte, v reflect.Value, path []any) {
 		if r.full() {
 			return
 		}
+		below := append(slices.Clip(path), name)
+		key := reflect.New(v.Type().Key())
+		if bad := keys.one(key.UnsafePointer(), name); bad != nil {
+			r.leaf(below, bad[0])
+			continue
+		}
 		elem := reflect.New(v.Type().Elem()).Elem()
 		if err := json.Unmarshal(members[name], elem.Addr().Interface()); err != nil {
-			r.value(members[name], elem, append(slices.Clip(path), name), err)
+			r.value(members[name], elem, below, err)
 		}
-		v.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), elem)
+		v.SetMapIndex(key.Elem(), elem)
 	}
-}
-
-// jsonField is a field of a struct as encoding/json sees it. Fields of structs
-// embedded by value are the struct's own.
-type jsonField struct {
-	name string
-	reflect.StructField
-	offset uintptr // from the outermost struct
-}
-
-func jsonFields(t reflect.Type) []jsonField {
-	var list []jsonField
-	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
-			for _, inner := range jsonFields(f.Type) {
-				inner.offset += f.Offset
-				list = append(list, inner)
-			}
-			continue
-		}
-		if !f.IsExported() || f.Tag.Get("json") == "-" {
-			continue
-		}
-		if name == "" {
-			name = f.Name
-		}
-		list = append(list, jsonField{name, f, f.Offset})
-	}
-	return list
-}
-
-func anyField(fields []jsonField, name string) bool {
-	return slices.ContainsFunc(fields, func(f jsonField) bool { return strings.EqualFold(f.name, name) })
-}
-
-// jsonFieldByName finds the field that a key stands for: by its name, else
-// without regard to case, as encoding/json does.
-func jsonFieldByName(v reflect.Value, name string) (reflect.Value, bool) {
-	fields := jsonFields(v.Type())
-	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
-		for _, f := range fields {
-			if same(f.name, name) {
-				return reflect.NewAt(f.Type, fieldOf(v.Addr().UnsafePointer(), f.offset)).Elem(), true
-			}
-		}
-	}
-	return reflect.Value{}, false
 }
