@@ -208,11 +208,7 @@ func (c *compiler) source(f *field) (err error) {
 		f.text, err = converterFor(f.typ)
 	case onion.SourceField:
 		f.from = fromField
-		f.json = jsonSetterFor(f.typ)
-		if f.text, err = converterFor(f.typ); err != nil {
-			// A form cannot send it; JSON can.
-			f.text, err = converter{one: func(unsafe.Pointer, string) []fault { return wrongType(f.typ) }}, nil
-		}
+		f.json, f.text = jsonSetterFor(f.typ), formConverter(f.typ)
 	case onion.SourceBody:
 		f.from = fromBody
 		f.json, f.form = jsonSetterFor(f.typ), formSetterFor(f.typ)

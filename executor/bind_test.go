@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -131,49 +130,6 @@ func TestBindEverySource(t *testing.T) {
 	}
 	if absent.Page != 1 || absent.Size != 20 || absent.Maybe != nil || absent.Tags != nil || absent.IP != "" || absent.Body != nil || absent.User == nil || absent.User.Authenticated() {
 		t.Errorf("nothing given: %+v", absent)
-	}
-}
-
-func TestBindForm(t *testing.T) {
-	type person struct {
-		Name   string   `json:"name"`
-		Age    int      `json:"age,omitempty"`
-		Tags   []string `json:"tags"`
-		Secret string   `json:"-"`
-		Fold   bool
-	}
-	type in struct {
-		Body   *person           `body:""`
-		Age    int               `field:"age"`
-		Tags   []string          `field:"tags"`
-		Nested struct{ A []any } `field:"nested"`
-		Chan   any               `field:"chan"`
-	}
-	form := url.Values{"name": {"n"}, "age": {"5"}, "tags": {"a", "b"}, "Secret": {"x"}, "FOLD": {"1"}, "nested": {`{"A":[1]}`}}
-	got, err := bindCall[in](t, &onion.Call{Body: onion.Body{Form: form}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &in{Body: &person{Name: "n", Age: 5, Tags: []string{"a", "b"}, Fold: true}, Age: 5, Tags: []string{"a", "b"}, Nested: struct{ A []any }{[]any{1.0}}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v %+v", got, got.Body)
-	}
-	_, err = bindCall[in](t, &onion.Call{Body: onion.Body{Form: url.Values{"age": {"x"}, "chan": {"1"}}}})
-	wantFields(t, err, `[age]invalid_type`, `[age]invalid_type`, `[chan]invalid_type`)
-
-	type loose struct {
-		Body map[string]any `body:""`
-	}
-	any1, err := bindCall[loose](t, &onion.Call{Body: onion.Body{Form: form}})
-	if err != nil || any1.Body["name"] != "n" || len(any1.Body["tags"].([]any)) != 2 {
-		t.Errorf("got %v, %v", any1, err)
-	}
-	type lists struct {
-		Body url.Values `body:""`
-	}
-	values, err := bindCall[lists](t, &onion.Call{Body: onion.Body{Form: form}})
-	if err != nil || !reflect.DeepEqual(values.Body, form) {
-		t.Errorf("got %v, %v", values, err)
 	}
 }
 

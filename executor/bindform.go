@@ -13,10 +13,23 @@ type formField struct {
 	text converter
 }
 
+// formConverter is the conversion of a form's texts to t. A type that text
+// cannot become is for JSON only, and a form that gives it is told so.
+func formConverter(t reflect.Type) converter {
+	if text, err := converterFor(t); err == nil {
+		return text
+	}
+	return jsonOnly
+}
+
+var jsonOnly = converter{one: func(unsafe.Pointer, string) []fault {
+	return []fault{{code: codeType, message: "cannot be sent in a form"}}
+}}
+
 // formSetterFor compiles how a form becomes a whole body of type t. The fields
-// of a struct are named as in JSON and converted like query values; those that
-// text cannot become are out of a form's reach. A map or any other type is
-// decoded as the JSON object of the form's texts, lists where a field repeats.
+// of a struct are named as in JSON and converted like arguments of their own. A
+// map or any other type is decoded as the JSON object of the form's texts, lists
+// where a field repeats.
 func formSetterFor(t reflect.Type) func(unsafe.Pointer, map[string][]string) []fault {
 	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && !decodesItself(t.Elem()) {
 		inner := formSetterFor(t.Elem())
@@ -31,9 +44,11 @@ func formSetterFor(t reflect.Type) func(unsafe.Pointer, map[string][]string) []f
 	}
 	var fields []formField
 	for _, f := range jsonFields(t) {
-		if text, err := converterFor(f.typ); err == nil && !f.closed {
-			fields = append(fields, formField{f, text})
+		text := formConverter(f.typ)
+		if f.closed {
+			text = jsonOnly // and JSON says what is wrong with the type
 		}
+		fields = append(fields, formField{f, text})
 	}
 	return func(p unsafe.Pointer, form map[string][]string) []fault {
 		var all []fault
