@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/vonago/vonago/onion"
 	"github.com/vonago/vonago/passport"
@@ -181,5 +182,20 @@ func (a *arguments) covers(prefix, path []any) bool {
 			return f.arg.Source != onion.SourceBody && len(path) > 0 && path[0] == any(f.arg.Name)
 		})
 	}
-	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
+	return len(path) >= len(prefix) && slices.EqualFunc(path[:len(prefix)], prefix, sameName)
+}
+
+// sameName compares a step of a validator's path with one of a conversion's. The
+// validator may take the key "1" of a map for an index.
+func sameName(validated, converted any) bool {
+	if validated == converted {
+		return true
+	}
+	index, isIndex := validated.(int)
+	key, isKey := converted.(string)
+	if !isIndex || !isKey {
+		return false
+	}
+	n, err := strconv.Atoi(key)
+	return err == nil && n == index
 }

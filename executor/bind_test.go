@@ -286,6 +286,11 @@ func TestValidationJoinsConversion(t *testing.T) {
 	bad := &onion.Call{RawQuery: "q=x", Body: onion.Body{JSON: []byte(`{"A":"x","B":1}`)}}
 	wantFields(t, collect(bad, finds([]any{"q"}, []any{"A"}, []any{"B"}), finds([]any{"C", 0})),
 		"[q]invalid_type", "[A]invalid_type", "[B]rule", "[C 0]rule")
+	type keyed struct {
+		Body map[string]int `body:""`
+	}
+	wantFields(t, collectAs[keyed](t, &onion.Call{Body: onion.Body{JSON: []byte(`{"1":"x","2":0}`)}}, finds([]any{1}, []any{2})),
+		"[1]invalid_type", "[2]rule") // a validator knows no key from an index
 	type long struct {
 		Q    int   `query:"q"`
 		Body []int `body:""`
