@@ -48,7 +48,7 @@ func serve(t *testing.T) (base string, log *output) {
 			t.Errorf("exit code %d\n%s", code, log)
 		}
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if _, after, found := strings.Cut(out.String(), "student listens on "); found && strings.Contains(after, "\n") {
 			base, _, _ = strings.Cut(after, "\n")
 			return base, log
@@ -67,7 +67,7 @@ func patient(t *testing.T) string {
 	if err := os.CopyFS(filepath.Join(dir, "config"), os.DirFS("config")); err != nil {
 		t.Fatal(err)
 	}
-	local := "redis: {clients: {limiter: {timeoutMs: 20000}}}"
+	local := "redis: {clients: {limiter: {timeoutMs: 20000, dialTimeoutMs: 20000}}}"
 	if err := os.WriteFile(filepath.Join(dir, "config", "config.local.yaml"), []byte(local), 0o600); err != nil {
 		t.Fatal(err)
 	}

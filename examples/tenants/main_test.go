@@ -44,7 +44,9 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	local := fmt.Sprintf("database:\n  clients:\n    default:\n      client: pg\n      timeoutMs: 1000\n      connection:\n"+
-		"        filename: \"\"\n        port: %d\n        user: %s\n        database: %s\n        sslMode: disable\n", c.postgres.Port(), c.postgres.User(), c.database)
+		"        filename: \"\"\n        port: %d\n        user: %s\n        database: %s\n        sslMode: disable\n"+
+		// These tests are not about the limiter's time.
+		"redis:\n  clients:\n    limiter: {timeoutMs: 20000, dialTimeoutMs: 20000}\n", c.postgres.Port(), c.postgres.User(), c.database)
 	if err := os.WriteFile(filepath.Join(c.dir, "config", "config.local.yaml"), []byte(local), 0o600); err != nil {
 		t.Fatal(err)
 	}

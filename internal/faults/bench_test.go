@@ -180,7 +180,7 @@ func newBench(t testing.TB, m mode, set settings) *bench {
 	b := &bench{t: t, mode: m, set: set, watch: newWatch(m), server: redistest.Start(t)}
 	b.proxy = redistest.NewProxy(t, b.server.Addr())
 	b.heard = listen(t, b.server)
-	local := fmt.Sprintf(`redis: {clients: {limiter: {timeoutMs: %d, poolSize: %d}}}
+	local := fmt.Sprintf(`redis: {clients: {limiter: {timeoutMs: %d, dialTimeoutMs: 500, poolSize: %d}}}
 modules: {a-ratelimit: {breaker: {enable: %t}}}
 `, set.timeout.Milliseconds(), set.pool, set.breaker)
 	if m.aggregate {

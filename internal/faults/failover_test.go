@@ -19,7 +19,7 @@ func clustered(t *testing.T, other *redistest.Server, client string) *testapp.Se
 	t.Helper()
 	return testapp.Start(t, testapp.Setup{
 		Redis: other, Options: []app.Option{app.WithoutWatch()},
-		Local: fmt.Sprintf(`redis: {clients: {limiter: {%s, timeoutMs: 1000}}}
+		Local: fmt.Sprintf(`redis: {clients: {limiter: {%s, timeoutMs: 1000, dialTimeoutMs: 500}}}
 onions: {interceptor: {a-ratelimit:rateLimit: {enable: true, rateLimit: {mode: enforce, limit: 1000000, windowMs: 86400000}}}}
 `, client),
 	})

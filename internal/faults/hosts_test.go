@@ -195,9 +195,9 @@ func TestManyHosts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := start(t)
 			// The test is about counts. 2,000 callers keep a few processors busy for longer than the limiter's usual patience.
-			hosts := startHosts(t, processes, envLocal+"="+fmt.Sprintf(`redis: {clients: {limiter: {%s, timeoutMs: 30000}}}
+			hosts := startHosts(t, processes, envLocal+"="+fmt.Sprintf(`%s
 onions: {interceptor: {a-ratelimit:rateLimit: {enable: true, rateLimit: {mode: enforce, limit: %d, windowMs: 86400000}}}}
-`, p.config, limit))
+`, hostsConfig(p.config), limit))
 			for round := range *rounds {
 				var seen map[int]int
 				sameWindow(func() {
@@ -212,6 +212,13 @@ onions: {interceptor: {a-ratelimit:rateLimit: {enable: true, rateLimit: {mode: e
 			}
 		})
 	}
+}
+
+// hostsConfig is a configuration of the limiter's client for tests about counts: neither Redis nor a client loses a connection
+// because thousands of attempts keep the machine from it for some seconds.
+func hostsConfig(limiter string) string {
+	return fmt.Sprintf(`server: {readHeaderTimeoutMs: 120000, idleTimeoutMs: 120000}
+redis: {clients: {limiter: {%s, timeoutMs: 30000, dialTimeoutMs: 30000}}}`, limiter)
 }
 
 // sameWindow plays a round again if the day changed while it was played.
@@ -233,9 +240,9 @@ func TestManyHostsAggregate(t *testing.T) {
 	for name, start := range places() {
 		t.Run(name, func(t *testing.T) {
 			p := start(t)
-			hosts := startHosts(t, processes, envClock+"="+fmt.Sprint(time.Now().UnixMilli()), envLocal+"="+fmt.Sprintf(`redis: {clients: {limiter: {%s, timeoutMs: 30000}}}
+			hosts := startHosts(t, processes, envClock+"="+fmt.Sprint(time.Now().UnixMilli()), envLocal+"="+fmt.Sprintf(`%s
 onions: {middlewareSystem: {a-ratelimit:aggregate: {enable: true, rateLimit: {mode: enforce, limit: %d}}}}
-`, p.config, limit))
+`, hostsConfig(p.config), limit))
 			for played, tried := 0, 0; played < *rounds; tried++ {
 				if tried == 50**rounds {
 					t.Fatal("this machine does not get a round done within a second")

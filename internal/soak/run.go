@@ -37,6 +37,7 @@ var policies = map[string]policy{
 }
 
 const local = `app: {name: %s}
+redis: {clients: {limiter: {timeoutMs: 100, dialTimeoutMs: 500}}} # as by default
 proxy: {enabled: true, trusted: [127.0.0.0/8]}
 onions:
   interceptor: {a-ratelimit:rateLimit: {enable: true, rateLimit: {mode: %[2]s, limit: 5, windowMs: 2000}}}

@@ -24,9 +24,7 @@ func sameDay(t *testing.T, round func()) {
 
 // TestExactlyTheLimitIsAdmitted lets 200 callers at once at one key.
 func TestExactlyTheLimitIsAdmitted(t *testing.T) {
-	// The test is about counts, and 200 callers keep two cores under the race
-	// detector busy for longer than the limiter's usual patience.
-	s := Start(t, Setup{Local: "redis: {clients: {limiter: {timeoutMs: 20000}}}"})
+	s := Start(t, Setup{})
 	var admitted, rejected atomic.Int64
 	sameDay(t, func() {
 		s.Redis.FlushAll()

@@ -151,7 +151,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	dir := configCopy(t)
 	replace(t, acme("1000000"), dir, "instances", "acme.yaml")
 	// The test is about reloads: a busy machine may be slow to reach Redis.
-	write(t, "redis: {clients: {limiter: {timeoutMs: 20000}}}", dir, "config.local.yaml")
+	write(t, "redis: {clients: {limiter: {timeoutMs: 20000, dialTimeoutMs: 20000}}}", dir, "config.local.yaml")
 	s := Start(t, Setup{Config: dir})
 	if got := s.limitOf(t); got != "1000000" {
 		t.Fatalf("the limit is %s at first", got)

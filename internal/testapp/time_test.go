@@ -46,9 +46,7 @@ func timed(t *testing.T, redis *redistest.Server, clock *hands, limit int64, win
 	t.Helper()
 	return Start(t, Setup{
 		Redis: redis, Options: []app.Option{app.WithClock(clock), app.WithoutWatch()},
-		Local: fmt.Sprintf(`redis: {clients: {limiter: {timeoutMs: 10000}}}
-onions: {interceptor: {a-ratelimit:rateLimit: {enable: true, rateLimit: {mode: enforce, limit: %d, windowMs: %d}}}}
-`, limit, windowMs),
+		Local: fmt.Sprintf("onions: {interceptor: {a-ratelimit:rateLimit: {enable: true, rateLimit: {mode: enforce, limit: %d, windowMs: %d}}}}\n", limit, windowMs),
 	})
 }
 
