@@ -27,6 +27,22 @@ func (e *Error) Error() string {
 // Unwrap gives the cause, so that errors.Is(err, fs.ErrNotExist) works.
 func (e *Error) Unwrap() error { return e.Cause }
 
+// Fault is what another package found wrong with a section, with its place. The text of err begins with the dotted path of the
+// value that it is about, "redis.base.host: must be a name"; otherwise it is about the value at path. There is no fault, nil,
+// where that value is missing and may be one that could not be read.
+func (t *Tree) Fault(err error, path ...string) *Error {
+	text := err.Error()
+	if head, rest, ok := strings.Cut(text, ": "); ok && !strings.Contains(head, " ") {
+		if own, bad := ParsePath(head); bad == nil && (len(own) > 1 || slices.Equal(own, path)) {
+			path, text = own, rest
+		}
+	}
+	if value, _ := lookup(t.merged, path); value == nil && t.lost(path) {
+		return nil
+	}
+	return &Error{At: t.Source(path...), Path: path, Message: text, Cause: err}
+}
+
 // Errors is every fault that was found, in a fixed order: low layer to high, top of the file to bottom.
 type Errors []error
 

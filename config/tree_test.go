@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -212,5 +213,37 @@ func TestSubRespectsReplacement(t *testing.T) {
 	}
 	if got := c.Sub().Map(); !reflect.DeepEqual(got, c.Map()) {
 		t.Errorf("Sub() = %v", got)
+	}
+}
+
+func TestFault(t *testing.T) {
+	c := mustLoad(t, map[string]string{"config.yaml": "pool:\n  max: 1\n  hosts:\n    - a\n    - b\nserver:\n  keys: []\n"})
+	for text, want := range map[string]string{
+		"pool.max: is odd":         "config/config.yaml:2: pool.max: is odd",
+		"pool.hosts[1]: a: b":      "config/config.yaml:5: pool.hosts[1]: a: b",
+		"pool.min: must be given":  "config/config.yaml:1: pool.min: must be given",
+		"pool: is empty":           "config/config.yaml:1: pool: is empty",
+		"server.keys: none":        "config/config.yaml:7: server.keys: none", // of another section
+		"broken":                   "config/config.yaml:1: pool: broken",
+		"read a.pem: no such file": "config/config.yaml:1: pool: read a.pem: no such file",
+		"caFile: no such file":     "config/config.yaml:1: pool: caFile: no such file",
+		"pool.[: no path":          "config/config.yaml:1: pool: pool.[: no path",
+	} {
+		err := errors.New(text)
+		if got := c.Fault(err, "pool"); got.Error() != want || !errors.Is(got, err) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+
+	// What is missing may stand in the file that cannot be read.
+	part, err := load(t, map[string]string{"config.yaml": "pool: {max: 1}\n", "config.local.yaml": "pool: ["})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if got := part.Fault(errors.New("pool.min: must be given"), "pool"); got != nil {
+		t.Errorf("blamed for what is not known: %v", got)
+	}
+	if got := part.Fault(errors.New("pool.max: is odd"), "pool"); got == nil {
+		t.Error("what is known is not blamed")
 	}
 }
