@@ -38,7 +38,8 @@ func (a *App) build() error {
 	return nil
 }
 
-// provide offers the application's own services, then those of the modules.
+// provide offers the application's own services, then those of the modules, but of
+// none with a bad section: it would complain of the same, or of defaults.
 func (a *App) provide(s sections) error {
 	var errs faults
 	errs.add(onion.Provide(a.env, s.server.passportKeys()))
@@ -47,7 +48,8 @@ func (a *App) provide(s sections) error {
 	errs.add(onion.Provide[onion.Probe](a.env, probe{a.state, a.modules}))
 	for _, m := range a.modules {
 		p, ok := m.(onion.Provider)
-		if !ok {
+		bad := slices.ContainsFunc(a.sections, func(own moduleSection) bool { return own.bad && own.owner == m.Name() })
+		if !ok || bad {
 			continue
 		}
 		errs.addAt("module "+m.Name(), p.Provide(a.env))

@@ -18,8 +18,9 @@ import (
 //
 // What is read once, at the start, does not change: the sections app, logger and
 // those of modules, and of server all but globalPrefix, subdomainOffset,
-// compatAccept, drainMs and shutdownTimeoutMs. A warning in the log names the
-// values that differ and take a restart.
+// compatAccept, drainMs and shutdownTimeoutMs. It is judged nevertheless, so that
+// the next start does not refuse what a reload called good. A warning in the log
+// names the values that differ and take a restart.
 //
 // While the application serves, it reloads by itself when files change.
 func (a *App) Reload(cfg *config.Config) error {

@@ -1,8 +1,6 @@
 package app
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -57,6 +55,10 @@ type moduleSection struct {
 	path string
 	// into is what the module gave: a pointer to a struct.
 	into any
+	// owner is the module's name.
+	owner string
+	// bad is set when what filled it is wrong.
+	bad bool
 	// defaults is what that held at first, before it was filled.
 	defaults reflect.Value
 }
@@ -71,7 +73,7 @@ func moduleSections(modules []onion.Module) []moduleSection {
 		}
 		own := c.Config()
 		for _, path := range slices.Sorted(maps.Keys(own)) {
-			s := moduleSection{path: path, into: own[path]}
+			s := moduleSection{path: path, into: own[path], owner: m.Name()}
 			if v := reflect.ValueOf(s.into); v.Kind() == reflect.Pointer && !v.IsNil() {
 				s.defaults = reflect.New(v.Type().Elem()).Elem()
 				s.defaults.Set(v.Elem())
@@ -94,7 +96,8 @@ func (s moduleSection) fresh() moduleSection {
 }
 
 // readSections decodes the sections of the application and of its modules, and
-// refuses every key that belongs to none of them. All faults are in the error.
+// refuses every key that belongs to none of them. All faults are in the error, and
+// the modules' sections that have some are marked.
 func readSections(cfg *config.Config, modules []moduleSection) (sections, error) {
 	s := sections{server: serverSection{ServerConfig: executor.DefaultServerConfig()}, proxy: executor.DefaultProxyConfig()}
 	s.logger.Clients.Default.Level = "info"
@@ -105,7 +108,7 @@ func readSections(cfg *config.Config, modules []moduleSection) (sections, error)
 	errs.add(cfg.Decode(&s.proxy, "proxy"))
 	errs.add(cfg.Decode(&s.logger, "logger"))
 	if err := s.proxy.Check(); err != nil {
-		errs.addAt(cfg.Source("proxy").String(), err)
+		errs.addFaults(cfg, err, "proxy")
 		s.proxy = executor.DefaultProxyConfig() // so that the runtime does not complain of the same
 	}
 	var err error
@@ -115,12 +118,30 @@ func readSections(cfg *config.Config, modules []moduleSection) (sections, error)
 	errs.add(err)
 
 	known := slices.Clone(claimed)
-	for _, m := range modules {
+	env := onion.NewEnv(s.app.Name, onion.Mode(cfg.Mode()), cfg.Flavor(), nil, nil)
+	errs.add(onion.Provide(env, s.server.passportKeys()))
+	for i, m := range modules {
 		known = append(known, m.path)
-		errs.add(cfg.Decode(m.into, strings.Split(m.path, ".")...))
+		modules[i].bad = !m.fill(cfg, env, &errs)
 	}
 	errs.add(cfg.Unclaimed(known...))
 	return s, errs.err()
+}
+
+// fill decodes the section and lets it judge itself; ok is false if it has faults.
+func (s moduleSection) fill(cfg *config.Config, env onion.Env, errs *faults) (ok bool) {
+	path := strings.Split(s.path, ".")
+	if err := cfg.Decode(s.into, path...); err != nil {
+		errs.add(err)
+		return false
+	}
+	if c, judges := s.into.(onion.SectionChecker); judges {
+		if err := c.Check(env); err != nil {
+			errs.addFaults(cfg, err, path...)
+			return false
+		}
+	}
+	return true
 }
 
 // defaultsUnder is what the sections hold where the configuration says nothing. It
@@ -180,61 +201,4 @@ func onionSettings(cfg *config.Config) onion.Settings {
 		return cfg.Source(append([]string{"onions"}, path...)...).String()
 	}
 	return s
-}
-
-// faults gathers errors and takes apart those that hold several, so that each
-// is one line.
-type faults struct {
-	list onion.Errors
-	seen map[string]bool
-}
-
-func (f *faults) add(err error) {
-	if err == nil {
-		return
-	}
-	if list, ok := err.(interface{ Unwrap() []error }); ok && isPlainList(err, list.Unwrap()) {
-		for _, one := range list.Unwrap() {
-			f.add(one)
-		}
-		return
-	}
-	if f.seen == nil {
-		f.seen = map[string]bool{}
-	}
-	if text := err.Error(); !f.seen[text] {
-		f.seen[text] = true
-		f.list = append(f.list, err)
-	}
-}
-
-// addAt adds what an error holds, with the place before each.
-func (f *faults) addAt(place string, err error) {
-	var own faults
-	own.add(err)
-	for _, one := range own.list {
-		f.add(fmt.Errorf("%s: %w", place, one))
-	}
-}
-
-// isPlainList reports that an error says no more than the errors in it.
-func isPlainList(err error, list []error) bool {
-	lines := make([]string, len(list))
-	for i, one := range list {
-		lines[i] = one.Error()
-	}
-	return err.Error() == strings.Join(lines, "\n")
-}
-
-// err is all faults, without those that a missing service would cause: with
-// other faults around, the service is missing because of one of them.
-func (f *faults) err() error {
-	if len(f.list) == 0 {
-		return nil
-	}
-	causes := slices.DeleteFunc(slices.Clone(f.list), func(err error) bool { return errors.Is(err, onion.ErrNoService) })
-	if len(causes) > 0 {
-		return causes
-	}
-	return f.list
 }

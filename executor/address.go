@@ -46,7 +46,7 @@ func newAddresses(cfg ProxyConfig) (addresses, error) {
 	for i, text := range cfg.Trusted {
 		prefix, err := parsePrefix(text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("proxy.trusted.%d: %w", i, err))
+			errs = append(errs, fmt.Errorf("proxy.trusted[%d]: %w", i, err))
 			continue
 		}
 		a.trusted = append(a.trusted, prefix)

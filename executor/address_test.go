@@ -140,14 +140,14 @@ func TestProxyConfigErrors(t *testing.T) {
 		want string
 	}{
 		{proxied(), "neither"}, {both, "not both"}, {noHeader, "proxy.header"}, {forwarded, "Forwarded"},
-		{proxied("10.0.0.0/8", "10.0.0.0/33"), "proxy.trusted.1"}, {proxied("example.com"), "proxy.trusted.0"}, {counted(65), "proxy.maxProxyCount"},
+		{proxied("10.0.0.0/8", "10.0.0.0/33"), "proxy.trusted[1]"}, {proxied("example.com"), "proxy.trusted[0]"}, {counted(65), "proxy.maxProxyCount"},
 	}
 	for _, tt := range tests {
 		if err := tt.cfg.Check(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: got %v, want %q", tt.cfg, err, tt.want)
 		}
 	}
-	const every = "proxy.trusted.0: \"a\" is no CIDR and no address\nproxy.trusted.2: \"1.2.3.4/x\" is no CIDR: want 10.0.0.0/8 or fd00::/8"
+	const every = "proxy.trusted[0]: \"a\" is no CIDR and no address\nproxy.trusted[2]: \"1.2.3.4/x\" is no CIDR: want 10.0.0.0/8 or fd00::/8"
 	if err := proxied("a", "10.0.0.0/8", "1.2.3.4/x").Check(); err == nil || err.Error() != every {
 		t.Errorf("got %v, want both", err)
 	}

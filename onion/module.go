@@ -16,9 +16,25 @@ type Module interface {
 
 // Configurable is a module with configuration sections of its own. Config gives,
 // by path ("redis", "modules.a-ratelimit"), pointers to structs that hold the
-// defaults; the application fills them strictly before Provide.
+// defaults; the application fills them strictly before Provide. A section with
+// rules that types and tags cannot say is a SectionChecker. A module of which a
+// section is bad is not asked to provide.
 type Configurable interface {
 	Config() map[string]any
+}
+
+// SectionChecker is a section of a Configurable that judges itself once it is
+// filled: at start, before any module provides, and at every reload, where a fresh
+// one is filled that is then dropped. What is refused here and not in Provide
+// cannot be reloaded today and refuse the start tomorrow.
+//
+// env has what the application says of itself (name, mode, flavor) and its keys, the
+// service passport.Keys, but no service of a module. Check changes nothing and waits
+// for nothing outside the process; it may read files that the section names. Its
+// error joins one for each fault, which begins with the dotted path of the value,
+// "redis.base.host: must be a name"; the application puts the place before it.
+type SectionChecker interface {
+	Check(env Env) error
 }
 
 // Provider offers services to the builds of onions. It must not wait for
