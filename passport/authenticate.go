@@ -60,7 +60,7 @@ func newAuthenticator(env onion.Env) (*authenticator, error) {
 		return a, nil
 	}
 	if a.checker, err = onion.Service[TokenChecker](env); err != nil {
-		return nil, fmt.Errorf("jwt.stateless is false, but no module provides a token store (passport.TokenChecker): list one, or set jwt.stateless")
+		return nil, fmt.Errorf("jwt.stateless is false, and there is no token store: list a module that has one, or set jwt.stateless: %w", err)
 	}
 	return a, nil
 }

@@ -1,8 +1,11 @@
 package passport
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/vonago/vonago/onion"
 )
 
 // Config is the section "jwt" of the configuration; names and numbers are Vona's (contract P1, P2, P3).
@@ -70,9 +73,27 @@ func DefaultConfig() Config {
 	}
 }
 
+var _ onion.SectionChecker = Config{}
+
+// Check tells what the types of the section cannot, and whether there is a key (onion.SectionChecker).
+func (c Config) Check(env onion.Env) error {
+	_, errTokens := NewTokens(env.AppName, serverKeys(env), c, env.Clock)
+	_, errField := newExtractor(c.Field)
+	return errors.Join(errTokens, errField)
+}
+
+// serverKeys are the application's; none may be given, for jwt.base.secret may do.
+func serverKeys(env onion.Env) Keys {
+	keys, err := onion.Service[Keys](env)
+	if err != nil {
+		return nil
+	}
+	return keys
+}
+
 // lifetimes are the lives of the clients' tokens.
 func (c Config) lifetimes() (map[Client]time.Duration, time.Duration, error) {
-	lives := map[Client]time.Duration{}
+	lives, errs := map[Client]time.Duration{}, []error{}
 	for _, client := range []struct {
 		name Client
 		conf ClientConfig
@@ -81,13 +102,11 @@ func (c Config) lifetimes() (map[Client]time.Duration, time.Duration, error) {
 		{ClientOAuth, c.Clients.OAuth}, {ClientCode, c.Clients.Code},
 	} {
 		life, err := client.conf.life("clients." + string(client.name))
-		if err != nil {
-			return nil, 0, err
-		}
 		lives[client.name] = life
+		errs = append(errs, err)
 	}
 	temp, err := c.TempAuthToken.life("tempAuthToken")
-	return lives, temp, err
+	return lives, temp, errors.Join(append(errs, err)...)
 }
 
 func (c ClientConfig) life(path string) (time.Duration, error) {
@@ -104,12 +123,13 @@ func (c Config) signingKeys(server Keys) (Keys, error) {
 		return Keys{c.Base.Secret}, nil
 	}
 	if len(server) == 0 {
-		return nil, fmt.Errorf("neither server.keys nor jwt.base.secret is set: without a key no token can be made or believed")
+		return nil, errors.New("server.keys: there is none, and no jwt.base.secret: without a key no token can be made or believed")
 	}
+	var errs []error
 	for i, key := range server {
 		if key == "" {
-			return nil, fmt.Errorf("server.keys[%d] is empty: anyone can sign with an empty key", i)
+			errs = append(errs, fmt.Errorf("server.keys[%d]: must not be empty: anyone can sign with an empty key", i))
 		}
 	}
-	return server, nil
+	return server, errors.Join(errs...)
 }

@@ -254,7 +254,7 @@ func TestTokenChecker(t *testing.T) {
 
 func TestStoreIsNeeded(t *testing.T) {
 	wantErrors(t, harnessConfig{edit: func(c *Config) { c.Stateless = false }, routes: []onion.Route{route("private")}},
-		"a-user:passport", "jwt.stateless is false, but no module provides a token store")
+		"a-user:passport", "jwt.stateless is false, and there is no token store")
 }
 
 // Contract F1 and P4: calls from inside.

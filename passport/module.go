@@ -37,11 +37,7 @@ func (m *UserModule) Config() map[string]any { return map[string]any{"jwt": &m.S
 
 // Provide offers *Tokens. The application's keys are the service Keys, which the application has provided before.
 func (m *UserModule) Provide(env onion.Env) error {
-	server, err := onion.Service[Keys](env)
-	if err != nil {
-		server = nil // jwt.base.secret may do
-	}
-	tokens, err := NewTokens(env.AppName, server, m.Settings, env.Clock)
+	tokens, err := NewTokens(env.AppName, serverKeys(env), m.Settings, env.Clock)
 	if err != nil {
 		return err //nolint:wrapcheck // the application names the module
 	}

@@ -22,7 +22,7 @@ func TestDecoratorsNameTheirAuthor(t *testing.T) {
 func TestModuleProvides(t *testing.T) {
 	env := testEnv(nil, testNow)
 	m := Module()
-	if err := m.Provide(env); err == nil || !strings.Contains(err.Error(), "neither server.keys nor jwt.base.secret is set") {
+	if err := m.Provide(env); err == nil || !strings.Contains(err.Error(), "server.keys: there is none, and no jwt.base.secret") {
 		t.Fatalf("without a key: %v", err)
 	}
 	m.Settings.Base.Secret = "only this"
@@ -35,6 +35,9 @@ func TestModuleProvides(t *testing.T) {
 	m.Settings.Field.Header = "no header"
 	if err := m.Provide(testEnv(nil, testNow)); err == nil || !strings.Contains(err.Error(), "jwt.field.header") {
 		t.Fatalf("a bad header name: %v", err)
+	}
+	if err := m.Settings.Check(env); err == nil || !strings.HasPrefix(err.Error(), "jwt.field.header: ") {
+		t.Errorf("the section's check of a bad header name: %v", err)
 	}
 	if m.Config()["jwt"] != &m.Settings {
 		t.Error("the section jwt fills something else")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -53,21 +54,20 @@ type Tokens struct {
 }
 
 // NewTokens makes a Tokens for the application named issuer, with the keys of contract P1: jwt.base.secret, or else
-// server.keys.
+// server.keys. The error holds every fault by its path.
 func NewTokens(issuer string, server Keys, cfg Config, clock onion.Clock) (*Tokens, error) {
-	keys, err := cfg.signingKeys(server)
-	if err != nil {
+	keys, errKeys := cfg.signingKeys(server)
+	lives, temp, errLives := cfg.lifetimes()
+	var errName error
+	if issuer == "" {
+		errName = errors.New("app.name: must not be empty: it is the issuer of tokens")
+	}
+	if err := errors.Join(errName, errKeys, errLives); err != nil {
 		return nil, err
 	}
-	t := &Tokens{issuer: issuer, clock: clock}
+	t := &Tokens{issuer: issuer, lives: lives, temp: temp, clock: clock}
 	for _, key := range keys {
 		t.keys = append(t.keys, []byte(key.Reveal()))
-	}
-	if t.lives, t.temp, err = cfg.lifetimes(); err != nil {
-		return nil, err
-	}
-	if issuer == "" {
-		return nil, fmt.Errorf("the application has no name, which is the issuer of its tokens")
 	}
 	return t, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vonago/vonago/onion"
 )
 
 type jwtVectors struct {
@@ -219,9 +221,15 @@ func TestNewTokensRefuses(t *testing.T) {
 		edit   func(*Config)
 		want   string
 	}{
-		"no key":         {testApp, nil, nil, "neither server.keys nor jwt.base.secret"},
-		"an empty key":   {testApp, Keys{"a", ""}, nil, "server.keys[1] is empty"},
-		"no name":        {"", Keys{"a"}, nil, "no name"},
+		"no key":       {testApp, nil, nil, "server.keys: there is none"},
+		"an empty key": {testApp, Keys{"a", ""}, nil, "server.keys[1]: must not be empty"},
+		"no name":      {"", Keys{"a"}, nil, "app.name: must not be empty"},
+		"several at once": {"", Keys{"", ""}, func(c *Config) { c.Clients.Code.SignOptions.ExpiresIn, c.Clients.OAuth.SignOptions.ExpiresIn = 0, -1 },
+			"app.name: must not be empty: it is the issuer of tokens\n" +
+				"server.keys[0]: must not be empty: anyone can sign with an empty key\n" +
+				"server.keys[1]: must not be empty: anyone can sign with an empty key\n" +
+				"jwt.clients.oauth.signOptions.expiresIn: want 1 to 315360000 seconds, got -1\n" +
+				"jwt.clients.code.signOptions.expiresIn: want 1 to 315360000 seconds, got 0"},
 		"a life of zero": {testApp, Keys{"a"}, func(c *Config) { c.Clients.Code.SignOptions.ExpiresIn = 0 }, "jwt.clients.code.signOptions.expiresIn: want 1 to"},
 		"a long life":    {testApp, Keys{"a"}, func(c *Config) { c.TempAuthToken.SignOptions.ExpiresIn = maxLife + 1 }, "jwt.tempAuthToken.signOptions.expiresIn: want 1 to"},
 	} {
@@ -230,8 +238,16 @@ func TestNewTokensRefuses(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(&cfg)
 			}
-			if _, err := NewTokens(tc.issuer, tc.keys, cfg, testNow); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
+			_, err := NewTokens(tc.issuer, tc.keys, cfg, testNow)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("got %v, want %q", err, tc.want)
+			}
+			env := onion.NewEnv(tc.issuer, onion.ModeTest, "", nil, testNow)
+			if err := onion.Provide(env, tc.keys); err != nil {
+				t.Fatal(err)
+			}
+			if again := cfg.Check(env); again == nil || again.Error() != err.Error() {
+				t.Errorf("the section's check says %v, want %v", again, err)
 			}
 		})
 	}

@@ -28,7 +28,7 @@ func TestCheckNamesEveryFault(t *testing.T) {
 		`config.yaml:5: sever: unknown key`,
 		`config.yaml:9: server.listen.port: must be between 0 and 65535, is 70000`,
 		`config.yaml:10: server.subdomainOffset: must be a whole number`,
-		`redis.clients.limitr: unknown client`,
+		`config.yaml:16: redis.clients.limitr: unknown client`,
 		`config.yaml:18: modules.a-ratelimits: unknown key`,
 		`instance "twice" is stated twice`,
 		`config.yaml:23): onions.interceptors: unknown scene`,

@@ -256,6 +256,25 @@ func TestReloadSeesEveryWayOfWriting(t *testing.T) {
 	})
 }
 
+// TestReloadJudgesSectionsOfModules, which change at the next start only: that must
+// not be the first to refuse them.
+func TestReloadJudgesSectionsOfModules(t *testing.T) {
+	dir := configCopy(t)
+	s := Start(t, Setup{Config: dir})
+	replace(t, "redis: {clients: {limiter: {retries: 3}, limitr: {}}}\njwt: {field: {header: 'a b'}}\n", dir, "config.local.yaml")
+	within(t, 2*time.Second, "the faults are told", func() bool { return s.Log.Count(refused) > 0 })
+	if s.Log.Count(refused,
+		"config.local.yaml:1: redis.clients.limiter.retries: must be 0, is 3",
+		"config.local.yaml:1: redis.clients.limitr: unknown client",
+		"config.local.yaml:2: jwt.field.header:") != 1 || s.Log.Count(reloaded) > 0 {
+		t.Errorf("the log does not name every fault with its line:\n%s", s.Log)
+	}
+	replace(t, "redis: {clients: {limiter: {timeoutMs: 300}}}\n", dir, "config.local.yaml")
+	within(t, 2*time.Second, "a good section is told to wait", func() bool {
+		return s.Log.Count("takes a restart", "redis.clients.limiter.timeoutMs") == 1
+	})
+}
+
 func mkdir(t testing.TB, path ...string) string {
 	t.Helper()
 	dir := filepath.Join(path...)

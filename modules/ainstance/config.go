@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vonago/vonago/modules/aredis"
+	"github.com/vonago/vonago/onion"
 )
 
 // Config is the section "database" of the configuration, named as in Vona. There is one client, "default".
@@ -62,6 +63,8 @@ type Connection struct {
 	SSLRootCert string `koanf:"sslRootCert"`
 }
 
+var _ onion.SectionChecker = Config{}
+
 func defaultConfig() Config {
 	var c Config
 	c.Clients.Default.Pool.Max = 10
@@ -72,7 +75,16 @@ func defaultConfig() Config {
 // path is where in the configuration a client's settings stand.
 const path = "database.clients.default"
 
-// check tells what the types of the section cannot.
+// Check tells what the types of the section cannot (onion.SectionChecker).
+func (c Config) Check(onion.Env) error {
+	store, err := Open(c) // connects to nothing
+	if err != nil {
+		return err
+	}
+	return store.Close()
+}
+
+// check tells what is wrong with the fields of a client.
 func (c ClientConfig) check() error {
 	var errs []error
 	fail := func(field, format string, args ...any) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/vonago/vonago/onion"
 )
 
 func TestConfig(t *testing.T) {
@@ -35,6 +37,9 @@ func TestConfig(t *testing.T) {
 			}
 			if (err == nil) != (tt.want == nil) {
 				t.Fatalf("Open: %v, want %q", err, tt.want)
+			}
+			if again := cfg.Check(onion.Env{}); fmt.Sprint(again) != fmt.Sprint(err) {
+				t.Errorf("Check: %v, but Open: %v", again, err)
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(err.Error(), want) {

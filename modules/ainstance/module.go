@@ -42,7 +42,7 @@ var (
 // Config gives the section "database".
 func (m *module) Config() map[string]any { return map[string]any{"database": &m.config} }
 
-// Provide checks the configuration and offers the services. It connects to nothing.
+// Provide offers the services. It connects to nothing.
 func (m *module) Provide(env onion.Env) error {
 	store, err := Open(m.config)
 	if err != nil {

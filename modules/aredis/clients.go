@@ -53,17 +53,14 @@ type Clients struct {
 // fault of the configuration by its path. Numbers are taken to be in the ranges that Connection tells. Module does this for an
 // application; a program or test without one calls Start and Stop itself.
 func NewClients(env onion.Env, cfg Config, names ...string) (*Clients, error) {
-	all, err := settle(env, cfg, names)
+	cfg.names = slices.Concat(cfg.names, names)
+	all, err := settle(env, cfg)
+	if err != nil {
+		return nil, err
+	}
 	c := &Clients{logger: env.Logger, settings: all, open: map[string]*Client{}}
 	if cfg.Embedded {
 		c.embedded = &embedded{}
-		if env.Mode == onion.ModeProd {
-			err = errors.Join(errors.New("redis.embedded: must not be true in mode prod: its data is shared with no other process "+
-				"and lost at exit; say in redis.base where Redis is"), err)
-		}
-	}
-	if err != nil {
-		return nil, err
 	}
 	return c, nil
 }

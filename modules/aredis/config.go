@@ -1,5 +1,7 @@
 package aredis
 
+import "github.com/vonago/vonago/onion"
+
 // Config is the section "redis" of the configuration. A client's settings are merged, low to high, from: the defaults told
 // at Connection; base; the client's own defaults (limiter: timeoutMs 100, retries 0); clients.<name>. The client's own
 // defaults stand above base, so that a longer timeout meant for the others does not slow the limiter down (contract A11).
@@ -11,6 +13,16 @@ type Config struct {
 	Base Connection `koanf:"base"`
 	// Clients are the settings of single clients, by name.
 	Clients map[string]ClientConfig `koanf:"clients" validate:"dive"`
+
+	names []string // of further clients, which the application says in code
+}
+
+var _ onion.SectionChecker = Config{}
+
+// Check tells what the types of the section cannot, of the files that it names too (onion.SectionChecker).
+func (c Config) Check(env onion.Env) error {
+	_, err := settle(env, c)
+	return err
 }
 
 // ClientConfig is what clients.<name> says of one client.

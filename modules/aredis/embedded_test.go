@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/vonago/vonago/config"
 	"github.com/vonago/vonago/onion"
 )
 
@@ -147,11 +148,18 @@ func TestModule(t *testing.T) {
 	if !ok || len(sections) != 1 {
 		t.Fatalf("sections %v", sections)
 	}
+	named := config.FromMap("test", values{"redis": values{"clients": values{"sessions": values{}}}})
+	if err := errors.Join(named.Decode(cfg, "redis"), cfg.Check(env)); err != nil {
+		t.Errorf("Check of a client that is named in code = %v", err)
+	}
 	cfg.Clients = map[string]ClientConfig{"limitr": {}}
+	if err := cfg.Check(env); err == nil || !strings.Contains(err.Error(), "redis.clients.limitr") {
+		t.Errorf("Check of a bad configuration = %v", err)
+	}
 	if err := m.(onion.Provider).Provide(env); err == nil || !strings.Contains(err.Error(), "redis.clients.limitr") {
 		t.Errorf("Provide of a bad configuration = %v", err)
 	}
-	*cfg = Config{Base: Connection{Port: new(1)}} // nothing listens there
+	cfg.Clients, cfg.Base = nil, Connection{Port: new(1)} // nothing listens there
 	if err := m.(onion.Provider).Provide(env); err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,11 @@ const ModuleName = "a-redis"
 // those of further clients that the application uses beside default, limiter, cache and broadcast; a client of another name,
 // in the configuration or in code, is an error, so that a misspelt one cannot go unnoticed.
 func Module(names ...string) onion.Module {
-	return &module{Basic: onion.Basic{ModuleName: ModuleName}, names: names}
+	return &module{Basic: onion.Basic{ModuleName: ModuleName}, config: Config{names: names}}
 }
 
 type module struct {
 	onion.Basic
-	names   []string
 	config  Config
 	clients *Clients // nil before Provide
 }
@@ -40,9 +39,9 @@ var (
 // Config gives the section "redis".
 func (m *module) Config() map[string]any { return map[string]any{"redis": &m.config} }
 
-// Provide checks the configuration and offers the clients. It connects to nothing.
+// Provide offers the clients. It connects to nothing.
 func (m *module) Provide(env onion.Env) error {
-	clients, err := NewClients(env, m.config, m.names...)
+	clients, err := NewClients(env, m.config)
 	if err != nil {
 		return err
 	}

@@ -40,11 +40,15 @@ func (s settings) dialTimeout() time.Duration {
 }
 
 // settle merges and checks what the configuration says of each client; the error holds every fault, by path.
-func settle(env onion.Env, cfg Config, names []string) (map[string]settings, error) {
-	names = append([]string{Default, Limiter, Cache, Broadcast}, names...)
+func settle(env onion.Env, cfg Config) (map[string]settings, error) {
+	names := append([]string{Default, Limiter, Cache, Broadcast}, cfg.names...)
 	slices.Sort(names)
 	names = slices.Compact(names)
 	var errs []error
+	if cfg.Embedded && env.Mode == onion.ModeProd {
+		errs = append(errs, errors.New("redis.embedded: must not be true in mode prod: its data is shared with no other process "+
+			"and lost at exit; say in redis.base where Redis is"))
+	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Clients)) {
 		if !slices.Contains(names, name) {
 			errs = append(errs, fmt.Errorf("redis.clients.%s: unknown client, known are %s; an application names its own with aredis.Module(%q)",

@@ -69,7 +69,7 @@ func TestMerge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, err := settle(testEnv(onion.ModeTest), cfg, nil)
+			all, err := settle(testEnv(onion.ModeTest), cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := settle(testEnv(onion.ModeTest), cfg, nil)
+	all, err := settle(testEnv(onion.ModeTest), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,10 +226,18 @@ func TestMistakes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg, err := section(tt.redis)
 			if err == nil {
-				_, err = NewClients(testEnv(tt.mode), cfg)
+				err = cfg.Check(testEnv(tt.mode))
+				if _, again := NewClients(testEnv(tt.mode), cfg); fmt.Sprint(again) != fmt.Sprint(err) {
+					t.Errorf("NewClients says %v", again)
+				}
 			}
 			if err == nil {
 				t.Fatal("no error")
+			}
+			for line := range strings.Lines(err.Error()) {
+				if !strings.HasPrefix(strings.TrimPrefix(line, "test: "), "redis.") { // "test" is the place that Decode names
+					t.Errorf("no path at the beginning of %s", line)
+				}
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(err.Error(), want) {

@@ -345,7 +345,7 @@ func TestStartRefuses(t *testing.T) {
 		"unknown strategy": {setup{local: "modules: {a-user: {signIn: recreate}}"}, "modules.a-user.signIn"},
 		"empty strategy":   {setup{local: "modules: {a-user: {refreshAuthToken: ''}}"}, "modules.a-user.refreshAuthToken"},
 		"unknown option":   {setup{local: "modules: {a-user: {sign-in: reuse}}"}, "sign-in"},
-		"an empty key":     {setup{local: "server: {keys: ['']}"}, "server.keys[0] is empty"},
+		"an empty key":     {setup{local: "server: {keys: ['']}"}, "config.local.yaml:1: server.keys[0]: must not be empty"},
 	} {
 		if err := build(tc.setup); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
