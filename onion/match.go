@@ -100,7 +100,7 @@ func parseRegexp(text string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-func (p patterns) hit(selector string) bool {
+func (p *patterns) hit(selector string) bool {
 	if slices.Contains(p.exact, selector) {
 		return true
 	}
