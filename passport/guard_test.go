@@ -106,6 +106,23 @@ func TestGuardOptions(t *testing.T) {
 	}
 }
 
+// A tenant cannot open what a route guards, by whatever option of the guard.
+func TestGuardsAreNotTheInstances(t *testing.T) {
+	for _, guard := range []string{"a-user:userName", "a-user:roleName"} {
+		for option, value := range map[string]any{
+			"enable": false, "meta": map[string]any{"mode": "prod"}, "match": "/x", "ignore": "/demo/x",
+			"passWhenMatched": true, "rejectWhenDismatched": false,
+		} {
+			t.Run(guard+" "+option, func(t *testing.T) {
+				said := map[string]any{guard: map[string]any{option: value}}
+				wantErrors(t, harnessConfig{instance: said, routes: []onion.Route{route("private", RoleName("admin"))}},
+					guard, "instance acme", option+": an instance may not decide w")
+				newHarness(t, harnessConfig{app: said, routes: []onion.Route{route("private", RoleName("admin"))}}) // the application may
+			})
+		}
+	}
+}
+
 func TestPublicFromConfig(t *testing.T) {
 	public := map[string]any{"a-user:passport": map[string]any{"public": true}}
 	some := []onion.Route{route("private")}

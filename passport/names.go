@@ -2,6 +2,7 @@ package passport
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/vonago/vonago/onion"
@@ -33,10 +34,29 @@ func (o NameOptions) Validate() error {
 }
 
 // UserNameGuard is a-user:userName, a local guard for users by name. Its tag key is userName.
-var UserNameGuard = onion.Guard("a-user:userName", defaultNames, buildNames((*Passport).Named), onion.Tag("userName"))
+var UserNameGuard = onion.Guard("a-user:userName", defaultNames, buildNames((*Passport).Named), onion.Mandatory(), onion.Tag("userName")).
+	CheckLayer(checkNames)
 
 // RoleNameGuard is a-user:roleName, a local guard for users by role. Its tag key is roleName.
-var RoleNameGuard = onion.Guard("a-user:roleName", defaultNames, buildNames((*Passport).HasRole), onion.Tag("roleName"))
+var RoleNameGuard = onion.Guard("a-user:roleName", defaultNames, buildNames((*Passport).HasRole), onion.Mandatory(), onion.Tag("roleName")).
+	CheckLayer(checkNames)
+
+// checkNames keeps a tenant from opening what a route guards: as its layer is under the route's, it would hold where the
+// route says nothing of it.
+func checkNames(kind onion.LayerKind, o NameOptions) (warning string, err error) {
+	if kind != onion.LayerInstance && kind != onion.LayerStored {
+		return "", nil
+	}
+	var errs []error
+	refuse := func(name string, said onion.Toggle) {
+		if said != onion.Inherit {
+			errs = append(errs, &onion.OptionError{Path: []string{name}, Message: "an instance may not decide whom this guard lets pass"})
+		}
+	}
+	refuse("passWhenMatched", o.PassWhenMatched)
+	refuse("rejectWhenDismatched", o.RejectWhenDismatched)
+	return "", errors.Join(errs...)
+}
 
 func defaultNames() NameOptions {
 	return NameOptions{PassWhenMatched: onion.On, RejectWhenDismatched: onion.On}
