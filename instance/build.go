@@ -18,8 +18,11 @@ func (m *Manager) build(name string, s *slot) (*Instance, error) {
 		return nil, err
 	}
 	if fault != nil {
-		m.life.logger.Error("the stored config of an instance is refused; the last good one stays in force",
-			"instance", name, "error", fault)
+		message := "the stored config of an instance is refused; the last good one stays in force"
+		if s.good.Load() == nil {
+			message = "the stored config of an instance is refused; nothing stored is in force"
+		}
+		m.life.logger.Error(message, "instance", name, "error", fault)
 	}
 	shown := *rec
 	if static != nil {

@@ -1,11 +1,7 @@
 package instance
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/vonago/vonago/config"
@@ -77,52 +73,4 @@ func (c *Config) storedLayer(name string, stored []byte) (*config.Tree, error) {
 		return nil, err
 	}
 	return tree, nil
-}
-
-// decodeStored reads a JSON object; nothing and null are an empty one.
-func decodeStored(stored []byte) (map[string]any, error) {
-	object := map[string]any{}
-	if len(bytes.TrimSpace(stored)) == 0 {
-		return object, nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(stored))
-	dec.UseNumber()
-	var value any
-	if err := dec.Decode(&value); err != nil {
-		return nil, fmt.Errorf("malformed JSON: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("malformed JSON: something follows the object")
-	}
-	switch v := plain(value).(type) {
-	case nil:
-		return object, nil
-	case map[string]any:
-		return v, nil
-	}
-	return nil, errors.New("must be a JSON object")
-}
-
-// plain gives numbers the types that YAML gives them, so that a stored value is
-// judged like one of a file.
-func plain(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key := range v {
-			v[key] = plain(v[key])
-		}
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return i
-		}
-		if f, err := v.Float64(); err == nil {
-			return f
-		}
-		return v.String() // beyond any number: refused as text where a number is wanted
-	}
-	return value
 }

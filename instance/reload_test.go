@@ -82,6 +82,11 @@ func TestStoredConfigIsRefused(t *testing.T) {
 		want   string
 	}{
 		{"malformed", `{"onions":`, "malformed JSON"},
+		{"key twice", `{"onions":{"interceptor":{"a-ratelimit:rateLimit":{"rateLimit":{"limit":5,"limit":9000}}}}}`,
+			"onions.interceptor.a-ratelimit:rateLimit.rateLimit.limit: is given twice"},
+		{"section twice", `{"onions":{},"onions":{}}`, "onions: is given twice"},
+		{"key twice in a list", `{"onions":{},"x":[1,{},{"a":1,"a":2}]}`, "x.2.a: is given twice"},
+		{"no text", "{\"onions\":{\"a\xff\":1}}", "not UTF-8"},
 		{"no object", `[1]`, "must be a JSON object"},
 		{"two values", `{} {}`, "something follows"},
 		{"wrong type", string(limitJSON(`"many"`)), "want a whole number"},
@@ -109,6 +114,10 @@ func TestStoredConfigIsRefused(t *testing.T) {
 			}
 			if n := strings.Count(f.log.String(), "level=ERROR"); n != 1 {
 				t.Errorf("%d errors were logged, want 1:\n%s", n, f.log)
+			}
+
+			if !strings.Contains(f.log.String(), "refused; nothing stored is in force") {
+				t.Errorf("the log does not say what holds:\n%s", f.log)
 			}
 
 			f.wantLimit(t, "beta", 40)
