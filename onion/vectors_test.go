@@ -106,6 +106,30 @@ func TestOrderCycleVectors(t *testing.T) {
 	}
 }
 
+// The flags of contract D6, of which the vectors have i only.
+func TestRegexpFlags(t *testing.T) {
+	for _, c := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"regexp:///^b/", "a\nb", false}, {"regexp:///^b/m", "a\nb", true},
+		{"regexp:///a.b/", "a\nb", false}, {"regexp:///a.b/s", "a\nb", true},
+		{"regexp:///A/", "a", false}, {"regexp:///A/i", "a", true}, {"regexp:///^A.B$/ims", "x\na\nb\ny", true},
+		{"regexp:///a/g", "aa", true}, {"regexp:///a/u", "a", true}, {"regexp:///^A/gu", "a", false},
+		{"regexp:///a/b/", "xa/bx", true}, // the source ends at the last slash
+	} {
+		p, bad := parsePatterns(optMatch, c.pattern)
+		if bad != nil || p.hit(c.text) != c.want {
+			t.Errorf("%s on %q: want %v; %v", c.pattern, c.text, c.want, bad)
+		}
+	}
+	for _, pattern := range []string{"regexp:///a/x", "regexp:///a/I", "regexp:///a", "regexp://a/", "regexp:///(?<=a)b/"} {
+		if _, bad := parsePatterns(optMatch, pattern); bad == nil {
+			t.Errorf("%s is taken", pattern)
+		}
+	}
+}
+
 func TestMatchVectors(t *testing.T) {
 	var file struct {
 		Cases []struct {

@@ -160,7 +160,10 @@ func TestAnswersOfTheAggregate(t *testing.T) {
 		{"static file", "/static/file.txt", asHTML}, {"health", "/health/ready", asHTML},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for { // the first of a second is admitted
+			for tries := 1; ; tries++ { // the first of a second is admitted
+				if tries > 100 {
+					t.Fatal("it is admitted beyond the limit")
+				}
 				res, body := s.Do(t, http.MethodGet, tc.path, "", tc.accept, "Origin: https://a.test")
 				if res.StatusCode == http.StatusOK {
 					continue
@@ -177,6 +180,26 @@ func TestAnswersOfTheAggregate(t *testing.T) {
 					}
 				}
 				return
+			}
+		})
+	}
+}
+
+// TestHealthUnderTheAggregate is contract B3: who enforces the aggregate over the probes is warned.
+func TestHealthUnderTheAggregate(t *testing.T) {
+	for _, tc := range []struct {
+		name, options string
+		warned        bool
+	}{
+		{"enforce", "rateLimit: {mode: enforce, limit: 10}", true},
+		{"observe", "rateLimit: {mode: observe, limit: 10}", false},
+		{"probes exempt", `rateLimit: {mode: enforce, limit: 10}, ignore: 'regexp:///^\/health\//'`, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a, _ := Build(t, Setup{Local: "onions: {middlewareSystem: {a-ratelimit:aggregate: {enable: true, " + tc.options + "}}}\n"})
+			warned := strings.Contains(strings.Join(a.Warnings(), "\n"), "a-ratelimit:aggregate enforces its quota on /health/* too")
+			if warned != tc.warned {
+				t.Errorf("warned is %v, want %v: %q", warned, tc.warned, a.Warnings())
 			}
 		})
 	}

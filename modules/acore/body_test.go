@@ -183,13 +183,19 @@ func spoil(text string) string {
 func TestBodyReqDefaultLimit(t *testing.T) {
 	const limit = 20 << 20
 	_, target := bodyServer(t, nil)
-	for size, status := range map[int]int{limit: 200, limit + 1: 413} {
-		text := `["` + strings.Repeat("x", size-4) + `"]`
+	for _, tt := range []struct {
+		kind, head, tail string
+		size, status     int
+	}{
+		{"application/json", `["`, `"]`, limit, 200}, {"application/json", `["`, `"]`, limit + 1, 413},
+		{"application/x-www-form-urlencoded", "a=", "", limit, 200}, {"application/x-www-form-urlencoded", "a=", "", limit + 1, 413},
+	} {
+		text := tt.head + strings.Repeat("x", tt.size-len(tt.head+tt.tail)) + tt.tail
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(packed(t, "gzip", text)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", tt.kind)
 		r.Header.Set("Content-Encoding", "gzip")
 		resp, err := http.DefaultTransport.RoundTrip(r)
 		if err != nil {
@@ -197,8 +203,8 @@ func TestBodyReqDefaultLimit(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
-		if resp.StatusCode != status {
-			t.Errorf("%d bytes: status %d, want %d", size, resp.StatusCode, status)
+		if resp.StatusCode != tt.status {
+			t.Errorf("%s of %d bytes: status %d, want %d", tt.kind, tt.size, resp.StatusCode, tt.status)
 		}
 	}
 }
