@@ -79,7 +79,7 @@ func (a *App) compile(cfg *config.Config, s sections, before *instance.Manager) 
 	if err := errs.err(); err != nil {
 		return nil, nil, err
 	}
-	warnings := slices.Concat(engine.Warnings(), manager.Warnings(), aggregateWarnings(engine))
+	warnings := slices.Concat(engine.Warnings(), manager.Warnings(), aggregateWarnings(engine), proxyWarnings(s.proxy))
 	return &inForce{cfg: cfg, sections: s, engine: engine, instances: manager, warnings: warnings}, rt, nil
 }
 
@@ -132,6 +132,15 @@ func (readOnly) Register(_ context.Context, rec instance.Record) (*instance.Reco
 		rec.ID = unregistered
 	}
 	return &rec, nil
+}
+
+// proxyWarnings tells of a section that says whom to trust and is not in force:
+// all clients would then share the address of the proxy, and its limits.
+func proxyWarnings(p executor.ProxyConfig) []string {
+	if p.Enabled || len(p.Trusted) == 0 && p.MaxProxyCount == 0 {
+		return nil
+	}
+	return []string{"proxy: trusted or maxProxyCount is given, but enabled is not true: no forwarding header is read"}
 }
 
 // aggregateWarnings tells that the aggregate control may reject health probes

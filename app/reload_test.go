@@ -113,7 +113,7 @@ func TestCheckNamesFaultsOfEveryFile(t *testing.T) {
 
 	// Warnings and a count otherwise.
 	p, _, _ = program(t)
-	if err := os.WriteFile("config/config.local.yaml", []byte("onions: {guard: {demo-shop:door: {dependencies: a-b:c, ignore: [/demo/shop/item, /demo/shop/items/:id]}}}\n"), 0o600); err != nil {
+	if err := os.WriteFile("config/config.local.yaml", []byte("onions: {guard: {demo-shop:door: {dependencies: a-b:c, ignore: [/demo/shop/item, /demo/shop/items/:id]}}}\nproxy: {trusted: [10.0.0.0/8]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	code, out, log = run(t, p, "check")

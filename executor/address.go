@@ -24,34 +24,41 @@ type addresses struct {
 	maxCount int
 }
 
-// newAddresses checks and compiles a ProxyConfig. The error joins all bad entries.
+// newAddresses checks and compiles a ProxyConfig. The error joins all bad entries;
+// they are refused where the section is not enabled too.
 func newAddresses(cfg ProxyConfig) (addresses, error) {
-	if !cfg.Enabled {
-		return addresses{}, nil
+	trusted, err := parsePrefixes(cfg.Trusted)
+	if err != nil || !cfg.Enabled {
+		return addresses{}, err
 	}
-	a := addresses{header: http.CanonicalHeaderKey(cfg.Header), maxCount: cfg.MaxProxyCount}
+	a := addresses{header: http.CanonicalHeaderKey(cfg.Header), trusted: trusted, maxCount: cfg.MaxProxyCount}
 	switch {
 	case a.header == "":
 		return a, fmt.Errorf("proxy.header: must name the header that holds the client's address")
 	case a.header == "Forwarded":
 		return a, fmt.Errorf("proxy.header: Forwarded is not read: want a header that is a list of addresses, such as X-Forwarded-For")
-	case len(cfg.Trusted) > 0 && cfg.MaxProxyCount > 0:
+	case len(trusted) > 0 && cfg.MaxProxyCount > 0:
 		return a, fmt.Errorf("proxy: give trusted or maxProxyCount, not both")
-	case len(cfg.Trusted) == 0 && cfg.MaxProxyCount <= 0:
+	case len(trusted) == 0 && cfg.MaxProxyCount <= 0:
 		return a, fmt.Errorf("proxy: enabled, but neither trusted (a list of CIDRs) nor maxProxyCount (at least 1) says whom to trust")
 	case cfg.MaxProxyCount > maxForwarded:
 		return a, fmt.Errorf("proxy.maxProxyCount: at most %d, got %d", maxForwarded, cfg.MaxProxyCount)
 	}
+	return a, nil
+}
+
+func parsePrefixes(texts []string) ([]netip.Prefix, error) {
+	var list []netip.Prefix
 	var errs []error
-	for i, text := range cfg.Trusted {
+	for i, text := range texts {
 		prefix, err := parsePrefix(text)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("proxy.trusted[%d]: %w", i, err))
 			continue
 		}
-		a.trusted = append(a.trusted, prefix)
+		list = append(list, prefix)
 	}
-	return a, errors.Join(errs...)
+	return list, errors.Join(errs...)
 }
 
 // parsePrefix reads a CIDR, or an address that stands for itself, normalised as

@@ -151,6 +151,11 @@ func TestProxyConfigErrors(t *testing.T) {
 	if err := proxied("a", "10.0.0.0/8", "1.2.3.4/x").Check(); err == nil || err.Error() != every {
 		t.Errorf("got %v, want both", err)
 	}
+	off := proxied("a", "10.0.0.0/8", "1.2.3.4/x")
+	off.Enabled = false
+	if err := off.Check(); err == nil || err.Error() != every {
+		t.Errorf("not enabled: got %v, want both", err)
+	}
 	for _, cfg := range []ProxyConfig{{}, DefaultProxyConfig(), proxied("::ffff:10.0.0.0/104", "127.0.0.1", "::1"), counted(64)} {
 		if err := cfg.Check(); err != nil {
 			t.Errorf("%+v: %v", cfg, err)
