@@ -13,6 +13,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -183,14 +184,20 @@ func tail(text string) string {
 
 var errPortTaken = errors.New("the port was taken meanwhile")
 
+// freePort finds a port below those that the kernel gives to the client ends of connections: one of these could take it while
+// the server is down.
 func freePort() (int, error) {
+	const first, last = 22000, 24999
 	var lc net.ListenConfig
-	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+	var err error
+	for range 100 {
+		port := first + rand.IntN(last-first+1) //nolint:gosec // not a secret
+		var l net.Listener
+		if l, err = lc.Listen(context.Background(), "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil //nolint:forcetypeassert // it listens on tcp
+	return 0, fmt.Errorf("find a free port in %d..%d: %w", first, last, err)
 }
 
 // start runs the server once and waits until it answers.

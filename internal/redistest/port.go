@@ -4,10 +4,12 @@ package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 )
 
 // Ports are taken from below the range from which the kernel takes the client ends of connections. Otherwise a client that
@@ -17,6 +19,10 @@ const (
 	firstPort = 12000
 	lastPort  = 21999
 )
+
+// given are the ports that this process was given. None is given twice: a server that is down may come back, and those that
+// have not noticed its end, sentinels say, would take another one for it.
+var given sync.Map
 
 // freePort returns a loopback port on which nothing listens.
 func freePort() (int, error) {
@@ -29,9 +35,12 @@ func freePort() (int, error) {
 
 // listenFree listens on a loopback port that was free.
 func listenFree() (net.Listener, int, error) {
-	var err error
-	for range 100 {
+	err := errors.New("all were given before")
+	for range 1000 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // not a secret
+		if _, taken := given.LoadOrStore(port, true); taken {
+			continue
+		}
 		var l net.Listener
 		if l, err = listen(port); err == nil {
 			return l, port, nil

@@ -294,7 +294,7 @@ func drain(from <-chan verdict, n int) []verdict {
 // that is stuck; and what was not sent by then never is (A11).
 func TestLaneDeadlines(t *testing.T) {
 	// The promise is 20 ms more, which a busy machine does not keep for a test.
-	const timeout, slack = 200 * time.Millisecond, 150 * time.Millisecond
+	const timeout, slack = 2 * time.Second, time.Second
 	s := redistest.Start(t)
 	c, p := held(t, s.Addr(), int(timeout.Milliseconds()))
 	stuck := under(t, c, p, "stuck")
@@ -315,7 +315,7 @@ func TestLaneDeadlines(t *testing.T) {
 
 // Nor does an attempt wait for the deadline of a later one with which it shares a round trip.
 func TestLaneDeadlinesShared(t *testing.T) {
-	const timeout, slack = 400 * time.Millisecond, 150 * time.Millisecond
+	const timeout, slack = 2 * time.Second, 800 * time.Millisecond
 	s := redistest.Start(t)
 	c, p := held(t, s.Addr(), int(timeout.Milliseconds()))
 	first := under(t, c, p, "k")
@@ -347,7 +347,7 @@ func TestLaneLeavingThenLate(t *testing.T) {
 	first := under(t, c, p, "k")
 	ctx, leave := context.WithCancel(t.Context())
 	leaving := attemptAsync(ctx, c, same("k", company+8)...)
-	until(t, 10*time.Second, "a second round trip is under way", func() bool { return p.trips.Load() == 2 })
+	until(t, 10*time.Second, "a second round trip is under way", func() bool { return p.trips.Load() >= 2 })
 	leave()
 	drain(leaving, company+8)
 	lane := c.lanes.anyNode
