@@ -155,6 +155,20 @@ func TestClusterFailover(t *testing.T) {
 	if n := s.Log.Count("event=rate_limit.redis_error"); n != refused {
 		t.Errorf("%d events for %d refusals:\n%s", n, refused, s.Log)
 	}
+	await(t, "health to forget the dead master", func() bool {
+		for _, action := range actions {
+			if status, _ := ask(t, s, action); status != http.StatusOK {
+				t.Errorf("after the failover: %d", status)
+			}
+		}
+		res, err := http.Get(s.URL + "/health/ready")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		return err == nil && strings.Contains(string(text), `"a-ratelimit":"breaker closed"`)
+	})
 }
 
 // promoted notes when one of the servers is first seen to be a master.

@@ -66,8 +66,8 @@ func (r *redisCounter) register(ctx context.Context) error {
 }
 
 // stop lets no further attempt begin; those that fail from now on were cut off. It
-// returns when nothing of the counter runs any more, which takes no longer than
-// the client's timeout.
+// returns when the counter's own goroutines have ended, which takes no longer than
+// the client's timeout; a round trip that a caller makes itself ends with the call.
 func (r *redisCounter) stop() { r.lanes.stop() }
 
 // Incr is bounded by the client's timeout as a whole, for waiting, connecting and
