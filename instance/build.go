@@ -17,12 +17,12 @@ func (m *Manager) build(name string, s *slot) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	if fault != nil {
-		message := "the stored config of an instance is refused; the last good one stays in force"
-		if s.good.Load() == nil {
-			message = "the stored config of an instance is refused; nothing stored is in force"
-		}
-		m.life.logger.Error(message, "instance", name, "error", fault)
+	switch {
+	case fault == nil:
+	case s.good.Load() != nil:
+		m.life.logger.Error("the stored config of an instance is refused; the last good one stays in force", "instance", name, "error", fault)
+	default:
+		m.life.logger.Error("the stored config of an instance is refused; nothing stored is in force", "instance", name, "error", fault)
 	}
 	shown := *rec
 	if static != nil {
