@@ -43,7 +43,7 @@ func newCluster(t *testing.T) *cluster {
 	if err := os.CopyFS(filepath.Join(c.dir, "config"), os.DirFS("config")); err != nil {
 		t.Fatal(err)
 	}
-	local := fmt.Sprintf("database:\n  clients:\n    default:\n      client: pg\n      timeoutMs: 1000\n      connection:\n"+
+	local := fmt.Sprintf("database:\n  clients:\n    default:\n      client: pg\n      timeoutMs: 20000\n      connection:\n"+
 		"        filename: \"\"\n        port: %d\n        user: %s\n        database: %s\n        sslMode: disable\n"+
 		// These tests are not about the limiter's time.
 		"redis:\n  clients:\n    limiter: {timeoutMs: 20000, dialTimeoutMs: 20000}\n", c.postgres.Port(), c.postgres.User(), c.database)

@@ -66,7 +66,7 @@ func startProcess(t *testing.T, store *instance.MemoryStore, addr string) *proce
 	n := newNews(client, live, env.Logger)
 	n.start()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = n.stop(ctx) // Redis may be away
 		if err := manager.Stop(ctx); err != nil {

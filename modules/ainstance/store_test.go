@@ -25,9 +25,13 @@ func backends(t *testing.T) []backend {
 	}
 }
 
+// patience is a timeoutMs for tests that are not about time.
+const patience = 60_000
+
 func sqliteConfig(t *testing.T) Config {
 	t.Helper()
 	cfg := defaultConfig()
+	cfg.Clients.Default.TimeoutMs = patience
 	cfg.Clients.Default.Client = SQLite
 	cfg.Clients.Default.Connection.Filename = filepath.Join(t.TempDir(), "made on demand", "a?b#c%20.db")
 	return cfg
@@ -37,6 +41,7 @@ func postgresConfig(server *pgtest.Server, database string) Config {
 	cfg := defaultConfig()
 	c := &cfg.Clients.Default
 	c.Client = Postgres
+	c.TimeoutMs = patience
 	c.Connection = Connection{Port: server.Port(), User: server.User(), Database: database, SSLMode: "disable"}
 	return cfg
 }
