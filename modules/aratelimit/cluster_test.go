@@ -141,7 +141,7 @@ func TestLanesOfCluster(t *testing.T) {
 // in turn, so that no lane is in use while another one is (contract A11).
 func TestLanesInTurn(t *testing.T) {
 	servers, proxies := startMasters(t)
-	c := clusterCounter(t, proxies[0].Addr(), 100)
+	c := clusterCounter(t, proxies[0].Addr(), 500)
 	t.Cleanup(c.stop)
 	keys := [2]string{keyAt(t, servers[0], false), keyAt(t, servers[0], true)}
 	for _, key := range keys {
@@ -160,8 +160,8 @@ func TestLanesInTurn(t *testing.T) {
 			t.Fatalf("the master that hangs: %v", err)
 		}
 	}
-	if most := DefaultConfig().Breaker.Failures; waited < most || waited > most+3 { // a few probes
-		t.Errorf("%d of 20 attempts waited, want those that open the breaker, %d", waited, most)
+	if opens := DefaultConfig().Breaker.Failures; waited < opens || waited > 12 { // as many as open the breaker, and a few probes
+		t.Errorf("%d of 20 attempts waited, want little more than %d", waited, opens)
 	}
 	for i, key := range keys {
 		if c.lanes.of(key) != lanes[i] {
