@@ -24,6 +24,7 @@ type exchange struct {
 	// one that others began will never be whole.
 	complete bool
 	aborted  bool
+	head     bool // the request came as a HEAD
 
 	params [1]onion.Param // room for most routes' parameters
 }
@@ -48,7 +49,8 @@ func newExchange(rt *Runtime, w http.ResponseWriter, r *http.Request) *exchange 
 	c.Addr, c.Host, c.Secure = o.addr, o.host, o.secure
 	c.Locale = localeOf(r.Header)
 	c.WantsJSON = wantsJSON(c.Path, r.Header, rt.compatAccept)
-	x.writer = responseWriter{ResponseWriter: w, call: c}
+	x.head = r.Method == http.MethodHead
+	x.writer = responseWriter{ResponseWriter: w, exchange: x}
 	c.Response.Header, c.Response.Writer = w.Header(), &x.writer
 	c.Params = x.params[:0]
 	c.Set(exchangeKey{}, x)

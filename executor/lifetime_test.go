@@ -121,3 +121,19 @@ func (a *app) mustBuild(tb testing.TB) *Runtime {
 	}
 	return rt
 }
+
+// TestBytesOfAHead: what an action writes itself in answer to a HEAD never leaves, and is not counted; nor does it matter what
+// becomes of the call's own request.
+func TestBytesOfAHead(t *testing.T) {
+	rt := newApp(onion.Get("one", "one", func(context.Context, *onion.Empty) (string, error) { return "", nil })).mustBuild(t)
+	for method, want := range map[string]int64{http.MethodHead: 0, http.MethodGet: 5} {
+		x := newExchange(rt, httptest.NewRecorder(), httptest.NewRequest(method, "/api/t/one", nil))
+		x.call.Request = nil
+		if _, err := x.call.Response.Writer.Write([]byte("bytes")); err != nil {
+			t.Fatal(err)
+		}
+		if got := x.call.Response.Written; got.Bytes != want || got.Status != http.StatusOK {
+			t.Errorf("%s: %+v, want %d bytes", method, got, want)
+		}
+	}
+}

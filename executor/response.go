@@ -5,8 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-
-	"github.com/vonago/vonago/onion"
 )
 
 // responseWriter is the way to the client. It notes what was sent, so that no
@@ -15,7 +13,7 @@ import (
 // it too.
 type responseWriter struct {
 	http.ResponseWriter
-	call *onion.Call
+	exchange *exchange
 }
 
 // WriteHeader sends the header. Informational ones but 101 do not begin the
@@ -28,7 +26,7 @@ func (w *responseWriter) WriteHeader(status int) {
 }
 
 func (w *responseWriter) begin(status int) {
-	if written := &w.call.Response.Written; written.Status == 0 {
+	if written := &w.exchange.call.Response.Written; written.Status == 0 {
 		written.Status = status
 	}
 }
@@ -52,8 +50,8 @@ func (w *responseWriter) ReadFrom(r io.Reader) (int64, error) {
 // count adds bytes that have left: those that are written in answer to a HEAD
 // never do.
 func (w *responseWriter) count(n int64) {
-	if w.call.Request.Method != http.MethodHead {
-		w.call.Response.Written.Bytes += n
+	if !w.exchange.head {
+		w.exchange.call.Response.Written.Bytes += n
 	}
 }
 
