@@ -81,20 +81,36 @@ func clusterCounter(t *testing.T, addr string, timeoutMs int) *redisCounter {
 // In a cluster attempts share round trips per master, and a master that is away
 // fails its own keys alone: neither does anybody wait for it, nor does its breaker
 // stop the others.
-func TestLanesOfCluster(t *testing.T) {
-	servers, proxies := startMasters(t)
-	c := clusterCounter(t, proxies[0].Addr(), 500)
-	t.Cleanup(c.stop)
-	keys := [2]string{keyAt(t, servers[0], false), keyAt(t, servers[0], true)}
-	for _, key := range keys {
-		until(t, 10*time.Second, "the cluster is known", func() bool { _, err := c.Incr(t.Context(), key, 60_000); return err == nil })
-		if c.lanes.of(key) == c.lanes.anyNode {
+// masters is a cluster of two, and a counter that knows both.
+type masters struct {
+	servers [2]*redistest.Server
+	proxies [2]*redistest.Proxy
+	keys    [2]string // one at each
+	counter *redisCounter
+}
+
+func knownMasters(t *testing.T, timeoutMs int) masters {
+	t.Helper()
+	var m masters
+	m.servers, m.proxies = startMasters(t)
+	m.counter = clusterCounter(t, m.proxies[0].Addr(), timeoutMs)
+	t.Cleanup(m.counter.stop)
+	m.keys = [2]string{keyAt(t, m.servers[0], false), keyAt(t, m.servers[0], true)}
+	for _, key := range m.keys {
+		until(t, 10*time.Second, "the cluster is known", func() bool { _, err := m.counter.Incr(t.Context(), key, 60_000); return err == nil })
+		if m.counter.lanes.of(key) == m.counter.lanes.anyNode {
 			t.Errorf("the master of %s is not known", key)
 		}
 	}
-	if c.lanes.of(keys[0]) == c.lanes.of(keys[1]) {
+	if m.counter.lanes.of(m.keys[0]) == m.counter.lanes.of(m.keys[1]) {
 		t.Fatal("two masters share a lane")
 	}
+	return m
+}
+
+func TestLanesOfCluster(t *testing.T) {
+	m := knownMasters(t, 500)
+	proxies, keys, c := m.proxies, m.keys, m.counter
 	p := &tap{}
 	c.client.AddHook(p)
 	healthy := attemptAsync(t.Context(), c, same(keys[0], 64)...)
@@ -140,15 +156,10 @@ func TestLanesOfCluster(t *testing.T) {
 // A breaker counts the failures of its master also where attempts go to the masters
 // in turn, so that no lane is in use while another one is (contract A11).
 func TestLanesInTurn(t *testing.T) {
-	servers, proxies := startMasters(t)
-	c := clusterCounter(t, proxies[0].Addr(), 500)
-	t.Cleanup(c.stop)
-	keys := [2]string{keyAt(t, servers[0], false), keyAt(t, servers[0], true)}
-	for _, key := range keys {
-		until(t, 10*time.Second, "the cluster is known", func() bool { _, err := c.Incr(t.Context(), key, 60_000); return err == nil })
-	}
+	m := knownMasters(t, 500)
+	keys, c := m.keys, m.counter
 	lanes := [2]*lane{c.lanes.of(keys[0]), c.lanes.of(keys[1])}
-	proxies[1].Set(redistest.Hang())
+	m.proxies[1].Set(redistest.Hang())
 	waited := 0
 	for range 20 {
 		if _, err := c.Incr(t.Context(), keys[0], 60_000); err != nil {
@@ -173,21 +184,10 @@ func TestLanesInTurn(t *testing.T) {
 // A master whose slots another one has taken over is none any more: it is neither
 // counted nor kept.
 func TestLanesOfAFormerMaster(t *testing.T) {
-	servers, proxies := startMasters(t)
-	c := clusterCounter(t, proxies[0].Addr(), 100)
-	t.Cleanup(c.stop)
+	m := knownMasters(t, 100)
+	servers, keys, c := m.servers, m.keys, m.counter
 	c.lanes.memory = 200 * time.Millisecond
-	keys := [2]string{keyAt(t, servers[0], false), keyAt(t, servers[0], true)}
-	counted := func(key string) func() bool {
-		return func() bool { _, err := c.Incr(t.Context(), key, 60_000); return err == nil }
-	}
-	for _, key := range keys {
-		until(t, 10*time.Second, "the cluster is known", counted(key))
-		if c.lanes.of(key) == c.lanes.anyNode {
-			t.Errorf("the master of %s is not known", key)
-		}
-	}
-	proxies[1].Set(redistest.Hang())
+	m.proxies[1].Set(redistest.Hang())
 	until(t, 10*time.Second, "the breaker opens", func() bool { _, err := c.Incr(t.Context(), keys[1], 60_000); return classOf(err) == classBreaker })
 	if got := describe(c.lanes.states()); !strings.HasSuffix(got, "(1 of 2)") {
 		t.Errorf("before: %s", got)
@@ -199,7 +199,8 @@ func TestLanesOfAFormerMaster(t *testing.T) {
 	servers[0].Do("CLUSTER", "ADDSLOTSRANGE", 8192, 16383)
 	servers[0].Do("CLUSTER", "BUMPEPOCH")
 	until(t, 20*time.Second, "the other master is asked", func() bool {
-		return counted(keys[1])() && c.lanes.of(keys[0]) == c.lanes.of(keys[1])
+		_, err := c.Incr(t.Context(), keys[1], 60_000)
+		return err == nil && c.lanes.of(keys[0]) == c.lanes.of(keys[1])
 	})
 	until(t, 10*time.Second, "the former master is not counted", func() bool { return describe(c.lanes.states()) == "breaker closed" })
 	c.lanes.add("127.0.0.1:1", keys[0])
